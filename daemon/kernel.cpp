@@ -101,7 +101,7 @@ Kernel::Kernel(World world)
   sessions_ = std::make_unique<Sessions>(
       loop_, engine_, *peers_,
       Sessions::Settings{world_.config.name, copy_ns_per_kib(), progress_of(world_.config.local),
-                         reaches_memory(world_.config.cross_memory)},
+                         world_.config.cross_memory != "off", reaches_memory(world_.config.cross_memory)},
       Sessions::Events{
           .aborted = [this](const Sessions::Member& member,
                             int status) { jobs_->abort(member.job, member.rank, status); },

@@ -295,7 +295,7 @@ void Engine::give_up_answer(Outgoing& answer) {
 // Its memory is not there, whatever the program has said.
 void Engine::lose_answer(Outgoing& answer) {
   assert(answer.role == Outgoing::Role::answer);
-  say_end(*answer.link, refused(answer.asker, Refused::place));
+  say_end(*answer.link, refused(answer.asker, answer.memory.ends() ? Refused::killed : Refused::place));
   finish_write(answer, Fault::place);
 }
 

@@ -41,9 +41,11 @@ void Engine::copy_part(Incoming& message, std::uint64_t most) {
 void Engine::lose_place(Incoming& message) {
   Outgoing& transfer = *message.local;
   Pair* const pair = message.what == Incoming::What::put ? message.pair : nullptr;
-  fail_read(*message.read, Fault::place);
+  const bool ends = message.read->memory.ends() || transfer.memory.ends();
+  const Fault fault = ends ? Fault::peer : Fault::place;
+  fail_read(*message.read, fault);
   drop_incoming(message);
-  finish_write(transfer, Fault::place);
+  finish_write(transfer, fault);
   if (pair != nullptr) put_is_over(*pair);
 }
 

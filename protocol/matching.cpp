@@ -193,9 +193,10 @@ void Engine::check_read_done(Incoming& message) {
   Pair& pair = *message.pair;
   const bool put = read.of_window;
   if (message.link != nullptr) message.link->ack_urgent = true;
-  if (put && message.link != nullptr)
-    say_end(*message.link, read.unreached ? refused(message.message, Refused::place, flag_put)
-                                          : Link::End{message.message, Kind::matched, 0, 0});
+  if (put && message.link != nullptr && !read.unreached)
+    say_end(*message.link, {message.message, Kind::matched, 0, 0});
+  else if (put && message.link != nullptr && !read.memory.ends()) // or its departure says it
+    say_end(*message.link, refused(message.message, Refused::place, flag_put));
   const Outcome outcome = outcome_of(message, message.total > message.limit ? Fault::truncated : Fault::none);
   end_reading(message);
   if (message.local == nullptr && !message.owed()) drop_incoming(message);

@@ -164,7 +164,8 @@ void Engine::launch(Outgoing& message) {
 void Engine::keep_short(Incoming& message) {
   const std::uint64_t most = settings_.pool / 8 * 7; // the rest is for the first windows of links
   if (message.local->from->unfinished <= settings_.waiting_writes || message.local->synchronous() ||
-      message.local->late || message.total > small_copy || pool_reserved_ + message.total > most)
+      message.local->late || message.total > small_copy || pool_reserved_ + message.total > most ||
+      !message.local->memory.is_here())
     return;
   if (message.total != 0) {
     Block& block = message.blocks.emplace_back(pool_used_, 0, static_cast<std::uint32_t>(message.total));

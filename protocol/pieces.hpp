@@ -37,6 +37,8 @@ public:
                                      std::uint64_t& before) = 0;
   // A copy of another name is under way.
   [[nodiscard]] virtual bool busy(std::uint64_t name) const = 0;
+  // Its process ends: what was not reached lately was there.
+  [[nodiscard]] virtual bool ends() const { return false; }
   // Nobody waits for this copy any more, if it was asked for: its memory may go.
   virtual void forget(std::uint64_t name) = 0;
 };
@@ -63,6 +65,11 @@ public:
 
   void append(Piece piece) {
     if (piece.length != 0) parts_.push_back({piece.base, size() + piece.length, piece.of});
+  }
+
+  [[nodiscard]] bool ends() const { // a process that some of it is of
+    return std::ranges::any_of(parts_,
+                               [](const Part& part) { return part.of != nullptr && part.of->ends(); });
   }
 
   // Calls use(base, length) for each stretch of memory behind [offset, offset + length), in order. All of it

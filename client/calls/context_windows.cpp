@@ -22,11 +22,8 @@ int Context::expose(std::uint64_t window, void* memory, std::size_t bytes, unsig
                       "PARC_MAY_ANYBODY or without",
                       rights));
   const bool shared = bytes == 0 || arena_.contains(memory, bytes);
-  if (!shared) {
-    (void)prctl(PR_SET_PTRACER, static_cast<unsigned long>(session_.kernel_pid)); // where Yama asks for that
-    if ((rights & PARC_MAY_PUT) != 0)
-      if (const auto started = copying_thread_.start(); !started) return fail(started.error());
-  }
+  if (!shared && (rights & PARC_MAY_PUT) != 0)
+    if (const auto started = copying_thread_.start(); !started) return fail(started.error());
   shm::Request request{};
   request.kind = shm::RequestKind::expose;
   request.address = client::address_of(memory);
@@ -38,7 +35,12 @@ int Context::expose(std::uint64_t window, void* memory, std::size_t bytes, unsig
   guards_.settle(memory, bytes, Guards::Use::stores);
   guards_.settle_begun();
   if (!shared) adoption_.let_finish(); // what is exposed is not adopted from here on
-  switch (const int code = control_calls_.run(request)) {
+  int code = control_calls_.run(request);
+  // Yama may ask for that, and the program may have said it of another.
+  if (code == PARC_ENOMEM && !shared &&
+      prctl(PR_SET_PTRACER, static_cast<unsigned long>(session_.kernel_pid)) == 0)
+    code = control_calls_.run(request);
+  switch (code) {
   case PARC_OK: exposing.done(window); return code;
   case PARC_EINVAL: return fail(error(code, "this program has exposed a window {} already", window));
   case PARC_EAGAIN:

@@ -14,6 +14,7 @@
 #include "protocol/pieces.hpp"
 #include "shm/layout.hpp"
 
+#include <cerrno>
 #include <functional>
 #include <sys/types.h>
 
@@ -69,11 +70,11 @@ public:
   explicit WindowMemory(ProcessMemory& process) : process_(process) {}
   [[nodiscard]] bool read(std::byte* to, const std::byte* from, std::uint64_t length,
                           std::uint64_t /*name*/) override {
-    return process_.take(to, from, length) == 0;
+    return reached(process_.take(to, from, length));
   }
   [[nodiscard]] bool write(std::byte* to, const std::byte* from, std::uint64_t length,
                            std::uint64_t /*name*/) override {
-    return process_.give(to, from, length) == 0;
+    return reached(process_.give(to, from, length));
   }
   [[nodiscard]] bool operate(std::byte* word, const protocol::Atomic& atomic, std::uint64_t name,
                              std::uint64_t& before) override {
@@ -81,9 +82,15 @@ public:
   }
   [[nodiscard]] bool busy(std::uint64_t /*name*/) const override { return false; }
   void forget(std::uint64_t name) override { process_.forget(name); }
+  [[nodiscard]] bool ends() const override { return ends_; }
 
 private:
+  bool reached(int error) {
+    ends_ = error == ESRCH; // also where another program is in its place
+    return error == 0;
+  }
   ProcessMemory& process_;
+  bool ends_ = false;
 };
 
 } // namespace parc::daemon

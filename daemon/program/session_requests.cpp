@@ -124,8 +124,11 @@ void Session::begin(const shm::Request& request, Slot& slot) {
              claimed = has(request.flags, protocol::MessageFlags::claimed);
   const auto claim = claimed ? claims_.find(request.read.claim) : claims_.end();
   if (claims && claims_.size() + claiming_ >= shm::most_reads) return refuse(slot, number, PARC_EAGAIN);
+  const bool named = request.with == shm::With::rendezvous || request.with == shm::With::taken;
+  const auto peer = writes && peer_fits ? engine_.address(member_.endpoint, request.peer) : std::nullopt;
+  const bool near_enough = !named || !peer || peer->place == protocol::here;
   const bool memory_fits = request.kind == shm::RequestKind::probe || resolve(request, memory, slot);
-  if (!peer_fits || !memory_fits || (claimed && claim == claims_.end()) ||
+  if (!peer_fits || !near_enough || !memory_fits || (claimed && claim == claims_.end()) ||
       (writes && request.with == shm::With::taken && !give_taken(request))) {
     slot.used.reset();
     return refuse(slot, number, PARC_EINVAL);
@@ -134,7 +137,6 @@ void Session::begin(const shm::Request& request, Slot& slot) {
   slot.total = request.length;
   sessions_.changed(*this);
   const std::uint64_t cookie = cookie_of(request.id, slot);
-  const bool named = request.with == shm::With::rendezvous || request.with == shm::With::taken;
   const protocol::Space space = named ? protocol::Space::neighbours : request.space;
   if (writes) {
     ++writes_;
@@ -367,7 +369,7 @@ void Session::expose(const shm::Request& request) {
   if (take_slot(request, shm::is_control) == nullptr) return;
   protocol::CrossMemory* own = nullptr;
   if (request.pieces == shm::in_own_memory) {
-    if (!find_memory() || !reaches(request.address, request.length))
+    if (!sessions_.settings_.may_reach || !find_memory() || !reaches(request.address, request.length))
       return answer(shm::control_slot, PARC_ENOMEM);
     own = window_memory_ ? &*window_memory_ : &window_memory_.emplace(*memory_);
   }

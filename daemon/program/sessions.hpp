@@ -54,7 +54,8 @@ public:
     std::string host;
     std::uint32_t copy_ns_per_kib;      // a memcpy on this machine
     std::optional<shm::Progress> local; // none: neighbours exchange messages through the kernel
-    bool cross_memory;                  // the kernel reaches all memory of theirs, where it is permitted
+    bool may_reach;                     // the kernel reaches what they do not share, where it is permitted,
+    bool cross_memory;                  // for messages of neighbours, too
   };
   Sessions(Loop& loop, protocol::Engine& engine, Peers& peers, Settings settings, Events events);
   ~Sessions();

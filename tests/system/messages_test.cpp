@@ -79,8 +79,7 @@ BOOST_DATA_TEST_CASE(gets_from_windows, ways, way) {
   Hosts hosts(2, options_of(way));
   for (const char* placement : {"a,b", "a:2", "a:2,b:2"})
     for (const char* what : {"all", "stopped"})
-      for (const char* where : {"", "own"})
-        check_job(hosts, {"--hosts", placement, programs + "windows", what, where});
+      check_job(hosts, {"--hosts", placement, programs + "windows", what});
   check_job(hosts, {"--early-release=full", "--hosts", "a,b", programs + "windows", "all"});
   for (const char* host : {"a", "b"}) {
     Process job = hosts.run({"--hosts", "a", programs + "windows", "killed", host});
@@ -92,12 +91,8 @@ BOOST_DATA_TEST_CASE(gets_from_windows, ways, way) {
 BOOST_DATA_TEST_CASE(puts_into_windows, ways, way) {
   Hosts hosts(2, options_of(way));
   for (const char* placement : {"a,b", "a:2", "a:2,b:2"})
-    for (const std::vector<std::string>& what : {std::vector<std::string>{"all"},
-                                                 {"all", "own"},
-                                                 {"stopped"},
-                                                 {"stopped", "own"},
-                                                 {"random", "1", "60"},
-                                                 {"random", "3", "60", "own"}}) {
+    for (const std::vector<std::string>& what :
+         {std::vector<std::string>{"all"}, {"stopped"}, {"random", "1", "60"}}) {
       std::vector<std::string> words{"--hosts", placement, programs + "puts"};
       words.insert(words.end(), what.begin(), what.end());
       check_job(hosts, words);
@@ -107,12 +102,31 @@ BOOST_DATA_TEST_CASE(puts_into_windows, ways, way) {
       check_job(hosts, {std::string("--early-release=") + level, "--hosts", placement, programs + "puts",
                         "random", "2", "60"});
   check_job(hosts, {"--early-release=full", "--hosts", "a,b", programs + "puts", "all"});
-  check_job(hosts, {"--early-release=full", "--hosts", "a,b", programs + "puts", "all", "own"});
   check_job(hosts, {"--hosts", "a:4", programs + "puts", "one-way"});
   for (const char* host : {"a", "b"}) {
     Process job = hosts.run({"--hosts", "a", programs + "puts", "killed", host});
     BOOST_TEST(job.wait() == 0);
     BOOST_TEST(job.errors().starts_with("parc: warning: of the programs that were spawned"), job << hosts);
+  }
+}
+
+// Which the kernel shares with nobody: it reaches it through the system.
+BOOST_DATA_TEST_CASE(windows_of_any_memory, ways, way) {
+  Hosts hosts(2, {"--local", way});
+  for (const char* placement : {"a,b", "a:2", "a:2,b:2"})
+    for (const std::vector<std::string>& what : {std::vector<std::string>{"windows", "all", "own"},
+                                                 {"windows", "stopped", "own"},
+                                                 {"puts", "all", "own"},
+                                                 {"puts", "stopped", "own"},
+                                                 {"puts", "random", "3", "60", "own"}}) {
+      std::vector<std::string> words{"--hosts", placement, programs + what[0]};
+      words.insert(words.end(), what.begin() + 1, what.end());
+      check_job(hosts, words);
+    }
+  check_job(hosts, {"--early-release=full", "--hosts", "a,b", programs + "puts", "all", "own"});
+  for (const char* program : {"windows", "puts"}) {
+    Process job = hosts.run({"--hosts", "a", programs + program, "killed", "b", "own"});
+    BOOST_TEST(job.wait() == 0, job << hosts);
   }
 }
 

@@ -420,7 +420,7 @@ void stopped(parc_context* parc) {
 
 // Into a program that has been spawned, and is killed.
 void killed(parc_context* parc, const char* program, const char* host) {
-  const char* const arguments[] = {program, "exposed", nullptr};
+  const char* const arguments[] = {program, "exposed", own ? "own" : nullptr, nullptr};
   int peer = -1;
   rank::expect_code(parc_spawn(parc, arguments, 1, host, &peer), PARC_OK, "parc_spawn");
   hear(parc, peer, 0);

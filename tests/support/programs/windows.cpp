@@ -133,8 +133,8 @@ void expose_what_cannot_be(parc_context* parc, void* memory) {
   rank::expect_code(parc_unexpose(parc, 8), PARC_EINVAL, "a window that there is not");
   constexpr std::uint64_t many = 3000;
   for (std::uint64_t number = 1000; number < 1000 + many; ++number)
-    rank::expect_code(expose(number, number % 2 != 0 ? memory : not_shared.data(), 1, PARC_MAY_GET), PARC_OK,
-                      "one of many windows");
+    rank::expect_code(expose(number, own && number % 2 != 0 ? not_shared.data() : memory, 1, PARC_MAY_GET),
+                      PARC_OK, "one of many windows");
   for (std::uint64_t number = 1000; number < 1000 + many; ++number)
     rank::expect_code(parc_unexpose(parc, number), PARC_OK, "taking back one of many windows");
 }
@@ -267,7 +267,7 @@ void stopped(parc_context* parc) {
 
 // Of a program that has been spawned, and is killed.
 void killed(parc_context* parc, const char* program, const char* host) {
-  const char* const arguments[] = {program, "exposed", nullptr};
+  const char* const arguments[] = {program, "exposed", own ? "own" : nullptr, nullptr};
   int peer = -1;
   rank::expect_code(parc_spawn(parc, arguments, 1, host, &peer), PARC_OK, "parc_spawn");
   rank::expect_code(parc_read(parc, peer, 0, nullptr, 0, nullptr), PARC_OK, "hearing of a window");
