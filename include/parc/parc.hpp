@@ -383,8 +383,8 @@ private:
   std::unique_ptr<parc_context, Close> context_;
 };
 
-// Memory that peers get from, or put into, while this lives. It is a Buffer, or other memory of parc_alloc,
-// and stays longer.
+// Memory that peers get from, or put into, while this lives, and that stays longer. Of what is no Buffer, nor
+// other memory of parc_alloc, the kernel makes one copy more.
 class [[nodiscard]] Window {
 public:
   template <detail::room Range>

@@ -268,7 +268,7 @@ class Session:
     def expose(self, window, buffer, rights=MAY_GET):
         """Peers get from this memory, or put into it, as window number `window` until unexpose().
 
-        It is of alloc() or zeros(). The rights are MAY_GET, MAY_PUT or both.
+        Of memory that is not of alloc() or zeros() the kernel makes one copy more. The rights are MAY_GET, MAY_PUT or both.
         """
         window = number("the window", window, 64, False)
         memory = Pieces(buffer, True)

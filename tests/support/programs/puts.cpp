@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -179,10 +180,10 @@ void count(parc_context* parc, const Exposed& exposed) {
   constexpr int each = 200;
   const int ranks = parc_size(parc);
   const auto here = [&](std::size_t at) {
-    return reinterpret_cast<volatile std::int64_t*>(exposed.memory + at);
+    return std::atomic_ref(*reinterpret_cast<std::int64_t*>(exposed.memory + at));
   };
-  *here(0) = 0;
-  *here(8) = 0;
+  here(0).store(0);
+  here(8).store(0);
   rank::expect_code(parc_barrier(parc), PARC_OK, "parc_barrier");
   std::vector<std::int64_t> last(static_cast<std::size_t>(ranks), -1);
   for (int i = 0; i < each; ++i)
@@ -203,9 +204,9 @@ void count(parc_context* parc, const Exposed& exposed) {
   rank::expect_code(parc_quiet(parc), PARC_OK, "parc_quiet");
   rank::expect_code(parc_waitall(parc, ranks, bits.data(), nullptr), PARC_OK, "waiting for atomics");
   rank::expect_code(parc_barrier(parc), PARC_OK, "parc_barrier");
-  rank::expect(*here(0) == std::int64_t{each} * ranks, "%d additions make %lld", each * ranks,
-               static_cast<long long>(*here(0)));
-  rank::expect(*here(8) == std::int64_t{(1 << ranks) - 1} << 32, "not all have set their bit");
+  rank::expect(here(0).load() == std::int64_t{each} * ranks, "%d additions make %lld", each * ranks,
+               static_cast<long long>(here(0).load()));
+  rank::expect(here(8).load() == std::int64_t{(1 << ranks) - 1} << 32, "not all have set their bit");
   const parc_place odd{0, window, 4}, nowhere{0, 8, 8};
   rank::expect(parc_initatomic(parc, &odd, PARC_ADD, 8, 1, 0, nullptr, 0) == PARC_EINVAL, "it is misaligned");
   rank::expect(parc_initatomic(parc, &odd, PARC_ADD, 2, 1, 0, nullptr, 0) == PARC_EINVAL, "it is too narrow");
@@ -216,12 +217,13 @@ void count(parc_context* parc, const Exposed& exposed) {
                "the detail names no atomic operation");
   const parc_place here_too{rank::number, window, 8};
   const parc_op swap = parc_initatomic(parc, &here_too, PARC_COMPARE_SWAP, 8, 5,
-                                       static_cast<std::uint64_t>(*here(8)), &before, PARC_QUEUED);
+                                       static_cast<std::uint64_t>(here(8).load()), &before, PARC_QUEUED);
   parc_completion done;
   rank::expect(parc_completions(parc, &done, 1, -1) == 1 && done.operation == swap &&
                    done.status.has_data == 1 && done.status.data == before && done.status.length == 8,
                "a queued atomic was not told");
-  rank::expect(*here(8) == 5 && before == std::uint64_t{(1u << ranks) - 1} << 32, "a word was not swapped");
+  rank::expect(here(8).load() == 5 && before == std::uint64_t{(1u << ranks) - 1} << 32,
+               "a word was not swapped");
   rank::expect_code(parc_barrier(parc), PARC_OK, "parc_barrier");
 }
 
