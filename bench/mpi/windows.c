@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What one-sided calls take rank 0, of rank 1 that waits in MPI or computes 300 ms: windows WHAT BYTES COUNT, one of get,
-// put and add. Prints microseconds: the median of each, then the median beside a target that computes.
+// What one-sided calls take rank 0, of rank 1 that waits in MPI or computes 300 ms: windows WHAT BYTES COUNT,
+// one of get, put and add. Prints microseconds: the median of each, then the median beside a target that
+// computes.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
