@@ -54,60 +54,51 @@ using Info = std::unique_ptr<fi_info, FreeInfo>;
 constexpr std::uint64_t remote_order = FI_ORDER_RAW | FI_ORDER_WAW | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAW |
                                        FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAW;
 
-void describe_remote_memory(fi_info& info) {
-  info.caps = remote_capabilities;
-  *info.tx_attr = {.caps = remote_capabilities & ~(FI_REMOTE_READ | FI_REMOTE_WRITE),
+// Of each direction of transfers, what it can do; in this order.
+void describe_transfers(fi_info& info, std::uint64_t out, std::uint64_t in, std::uint64_t order,
+                        std::size_t remote_pieces) {
+  *info.tx_attr = {.caps = out,
                    .mode = 0,
                    .op_flags = 0,
-                   .msg_order = remote_order,
+                   .msg_order = order,
                    .comp_order = FI_ORDER_NONE,
                    .inject_size = inject_bytes,
                    .size = most_at_once,
                    .iov_limit = max_pieces,
-                   .rma_iov_limit = 1,
+                   .rma_iov_limit = remote_pieces,
                    .tclass = 0};
-  *info.rx_attr = {.caps = remote_capabilities & ~(FI_READ | FI_WRITE),
+  *info.rx_attr = {.caps = in,
                    .mode = 0,
                    .op_flags = 0,
-                   .msg_order = remote_order,
+                   .msg_order = order,
                    .comp_order = FI_ORDER_NONE,
                    .total_buffered_recv = 0,
                    .size = most_at_once,
                    .iov_limit = max_pieces};
+}
+
+void describe_messages(fi_info& info) {
+  info.caps = capabilities;
+  describe_transfers(info, capabilities & ~(FI_RECV | FI_MULTI_RECV | FI_DIRECTED_RECV | FI_SOURCE),
+                     capabilities & ~FI_SEND, FI_ORDER_SAS, 0);
+}
+
+void describe_remote_memory(fi_info& info) {
+  info.caps = remote_capabilities;
+  describe_transfers(info, remote_capabilities & ~(FI_REMOTE_READ | FI_REMOTE_WRITE),
+                     remote_capabilities & ~(FI_READ | FI_WRITE), remote_order, 1);
   info.ep_attr->max_order_raw_size = info.ep_attr->max_order_waw_size = longest_message;
   info.domain_attr->mr_mode = FI_MR_PROV_KEY;
   info.domain_attr->mr_key_size = sizeof(std::uint64_t);
   info.domain_attr->mr_cnt = most_at_once;
 }
 
-void describe_transfers(fi_info& info) {
-  *info.tx_attr = {.caps = capabilities & ~(FI_RECV | FI_MULTI_RECV | FI_DIRECTED_RECV | FI_SOURCE),
-                   .mode = 0,
-                   .op_flags = 0,
-                   .msg_order = FI_ORDER_SAS,
-                   .comp_order = FI_ORDER_NONE,
-                   .inject_size = inject_bytes,
-                   .size = most_at_once,
-                   .iov_limit = max_pieces,
-                   .rma_iov_limit = 0,
-                   .tclass = 0};
-  *info.rx_attr = {.caps = capabilities & ~FI_SEND,
-                   .mode = 0,
-                   .op_flags = 0,
-                   .msg_order = FI_ORDER_SAS,
-                   .comp_order = FI_ORDER_NONE,
-                   .total_buffered_recv = 0,
-                   .size = most_at_once,
-                   .iov_limit = max_pieces};
-}
-
 // What we have; none: no memory.
 Info describe() {
   Info info(fi_allocinfo());
   if (!info) return info;
-  info->caps = capabilities;
   info->addr_format = address_format;
-  describe_transfers(*info);
+  describe_messages(*info);
   info->ep_attr->type = FI_EP_RDM;
   info->ep_attr->protocol = protocol;
   info->ep_attr->protocol_version = 1;

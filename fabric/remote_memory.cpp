@@ -152,18 +152,25 @@ ssize_t operate(fid_ep* of, const OnWord& on) {
                        .told = on.told});
 }
 
+// As calls without flags have it.
+OnWord on_word_at(fid_ep* of, fi_addr_t address, std::uint64_t offset, std::uint64_t key, fi_datatype type,
+                  fi_op operation, std::size_t count, void* context) {
+  return {.type = type,
+          .operation = operation,
+          .count = count,
+          .address = address,
+          .offset = offset,
+          .key = key,
+          .context = context,
+          .flags = endpoint_of(of).send_flags};
+}
+
 ssize_t atomic_write(fid_ep* of, const void* operand, std::size_t count, void*, fi_addr_t to,
                      std::uint64_t offset, std::uint64_t key, fi_datatype type, fi_op operation,
                      void* context) {
-  return operate(of, {.type = type,
-                      .operation = operation,
-                      .count = count,
-                      .operand = operand,
-                      .address = to,
-                      .offset = offset,
-                      .key = key,
-                      .context = context,
-                      .flags = endpoint_of(of).send_flags});
+  OnWord on = on_word_at(of, to, offset, key, type, operation, count, context);
+  on.operand = operand;
+  return operate(of, on);
 }
 
 ssize_t atomic_writev(fid_ep* of, const fi_ioc* words, void**, std::size_t count, fi_addr_t to,
@@ -192,30 +199,20 @@ ssize_t atomic_writemsg(fid_ep* of, const fi_msg_atomic* message, std::uint64_t 
 
 ssize_t atomic_inject(fid_ep* of, const void* operand, std::size_t count, fi_addr_t to, std::uint64_t offset,
                       std::uint64_t key, fi_datatype type, fi_op operation) {
-  return operate(of, {.type = type,
-                      .operation = operation,
-                      .count = count,
-                      .operand = operand,
-                      .address = to,
-                      .offset = offset,
-                      .key = key,
-                      .told = false});
+  OnWord on = on_word_at(of, to, offset, key, type, operation, count, nullptr);
+  on.operand = operand;
+  on.told = false;
+  return operate(of, on);
 }
 
 ssize_t atomic_readwrite(fid_ep* of, const void* operand, std::size_t count, void*, void* result, void*,
                          fi_addr_t to, std::uint64_t offset, std::uint64_t key, fi_datatype type,
                          fi_op operation, void* context) {
-  return operate(of, {.form = Form::fetching,
-                      .type = type,
-                      .operation = operation,
-                      .count = count,
-                      .operand = operand,
-                      .result = result,
-                      .address = to,
-                      .offset = offset,
-                      .key = key,
-                      .context = context,
-                      .flags = endpoint_of(of).send_flags});
+  OnWord on = on_word_at(of, to, offset, key, type, operation, count, context);
+  on.form = Form::fetching;
+  on.operand = operand;
+  on.result = result;
+  return operate(of, on);
 }
 
 ssize_t atomic_readwritev(fid_ep* of, const fi_ioc* words, void**, std::size_t count, fi_ioc* results, void**,
@@ -238,18 +235,12 @@ ssize_t atomic_readwritemsg(fid_ep* of, const fi_msg_atomic* message, fi_ioc* re
 ssize_t atomic_compwrite(fid_ep* of, const void* operand, std::size_t count, void*, const void* compare,
                          void*, void* result, void*, fi_addr_t to, std::uint64_t offset, std::uint64_t key,
                          fi_datatype type, fi_op operation, void* context) {
-  return operate(of, {.form = Form::comparing,
-                      .type = type,
-                      .operation = operation,
-                      .count = count,
-                      .operand = operand,
-                      .compare = compare,
-                      .result = result,
-                      .address = to,
-                      .offset = offset,
-                      .key = key,
-                      .context = context,
-                      .flags = endpoint_of(of).send_flags});
+  OnWord on = on_word_at(of, to, offset, key, type, operation, count, context);
+  on.form = Form::comparing;
+  on.operand = operand;
+  on.compare = compare;
+  on.result = result;
+  return operate(of, on);
 }
 
 ssize_t atomic_compwritev(fid_ep* of, const fi_ioc* words, void**, std::size_t count, const fi_ioc* compare,
