@@ -125,8 +125,11 @@ void Session::begin(const shm::Request& request, Slot& slot) {
   const auto claim = claimed ? claims_.find(request.read.claim) : claims_.end();
   if (claims && claims_.size() + claiming_ >= shm::most_reads) return refuse(slot, number, PARC_EAGAIN);
   const bool named = request.with == shm::With::rendezvous || request.with == shm::With::taken;
-  const auto peer = writes && peer_fits ? engine_.address(member_.endpoint, request.peer) : std::nullopt;
-  const bool near_enough = !named || !peer || peer->place == protocol::here;
+  const auto neighbour_of_ours = [&] { // or has been one
+    const auto peer = engine_.address(member_.endpoint, request.peer);
+    return !peer || peer->place == protocol::here;
+  };
+  const bool near_enough = !(writes && named && peer_fits) || neighbour_of_ours();
   const bool memory_fits = request.kind == shm::RequestKind::probe || resolve(request, memory, slot);
   if (!peer_fits || !near_enough || !memory_fits || (claimed && claim == claims_.end()) ||
       (writes && request.with == shm::With::taken && !give_taken(request))) {
