@@ -9,7 +9,6 @@
 #include "protocol/atomic_operation.hpp"
 #include "protocol/engine.hpp"
 
-#include <cassert>
 #include <cstring>
 #include <utility>
 
