@@ -98,17 +98,22 @@ BOOST_AUTO_TEST_CASE(garbage_is_bounded_and_does_not_fill_the_log) {
   BOOST_TEST(count(hosts[0].log(), "what answers there is not a parcd") <= 3u, hosts[0].log());
 }
 
-// It reads the refusal, or does not; the kernel has said what it had to say, and sleeps.
+// It reads the refusal, or does not; the kernel has said what it had to say, and sleeps until it lets go of
+// it. One that is busy for that long makes millions of turns, one that polls a little after every event
+// thousands on a fast machine.
 BOOST_AUTO_TEST_CASE(who_is_refused_and_stays_keeps_no_kernel_busy) {
   Hosts hosts(1);
   const auto turns = [&] { return hosts.status()["counters"]["turns"].get<std::uint64_t>(); };
   const std::uint64_t before = turns();
+  const std::size_t descriptors = descriptors_of(hosts[0].kernel().id());
+  std::vector<Fd> rude;
   for (int i = 0; i < 3; ++i) {
-    const Fd rude = connect_to(hosts[0].port());
-    (void)send(rude.get(), "GET / HTTP/1.0\r\n\r\n", 18, MSG_NOSIGNAL);
-    BOOST_TEST(eventually([&] { return is_closed(rude); }));
+    rude.push_back(connect_to(hosts[0].port()));
+    (void)send(rude.back().get(), "GET / HTTP/1.0\r\n\r\n", 18, MSG_NOSIGNAL);
+    BOOST_TEST(eventually([&] { return is_closed(rude.back()); }));
   }
-  BOOST_TEST(turns() - before < 1000u);
+  BOOST_TEST(eventually([&] { return descriptors_of(hosts[0].kernel().id()) <= descriptors; }));
+  BOOST_TEST(turns() - before < 100'000u);
 }
 
 BOOST_AUTO_TEST_CASE(visitors_wait_for_their_turn) {
@@ -131,8 +136,8 @@ BOOST_AUTO_TEST_CASE(without_descriptors_they_wait_and_the_kernel_rests) {
   const auto turns = [&] { return hosts.status()["counters"]["turns"].get<std::uint64_t>(); };
   const std::uint64_t before_it = turns();
   std::this_thread::sleep_for(
-      std::chrono::milliseconds(300)); // in which it would turn a hundred thousand times
-  BOOST_TEST(turns() - before_it < 1000u);
+      std::chrono::milliseconds(300));       // in which it would turn a hundred thousand times
+  BOOST_TEST(turns() - before_it < 20'000u); // a few rests, each with some polling before it
   BOOST_TEST(job.running());
   BOOST_REQUIRE(prlimit(kernel, RLIMIT_NOFILE, &before, nullptr) == 0);
   BOOST_TEST(job.wait() == 0, job);
