@@ -3,7 +3,7 @@
 
 #include "client/base/pages.hpp"
 #include "client/early/guards.hpp"
-#include "client/early/page_copy.hpp"
+#include "client/early/page_exchange.hpp"
 #include "parc/parc.h"
 
 #include <algorithm>
@@ -320,10 +320,10 @@ bool Adoption::make_extent(std::uintptr_t begin, std::uintptr_t end, Kind kind, 
     copy_pages(segment.value().data(), pointer(begin), end - begin);
     // shmat knows whole segments only. The segment itself stays where it is, whole: libraries that stand
     // before shmdt look for it there.
-    void* const there = kind == Kind::front ? mremap(segment.value().data(), 0, end - begin,
-                                                     MREMAP_MAYMOVE | MREMAP_FIXED, pointer(begin))
-                                            : shmat(made.id, pointer(begin), SHM_REMAP);
-    if (there == pointer(begin)) return true;
+    const bool there = kind == Kind::front
+                           ? put_mapping(segment.value().data(), 0, pointer(begin), end - begin)
+                           : put_segment(made.id, pointer(begin));
+    if (there) return true;
     (void)mprotect(pointer(begin), end - begin, PROT_READ | PROT_WRITE);
     return false;
   });

@@ -2,7 +2,7 @@
 #include "client/base/pages.hpp"
 #include "client/early/adoption.hpp"
 #include "client/early/guards.hpp"
-#include "client/early/page_copy.hpp"
+#include "client/early/page_exchange.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -42,13 +42,12 @@ bool Adoption::exchange_for_private(std::uintptr_t begin, std::uintptr_t end, co
   if (mprotect(pointer(begin), bytes, PROT_READ) == 0) {
     copy_pages(copy, pointer(begin), bytes);
     // Nobody sees that it is empty for a moment.
-    if (how == How::alone && mmap(pointer(begin), bytes, PROT_READ | PROT_WRITE,
-                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == pointer(begin)) {
+    if (how == How::alone && put_private(pointer(begin), bytes)) {
       copy_pages(pointer(begin), copy, bytes);
       munmap(copy, bytes);
       exchanged = true;
     } else {
-      exchanged = mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, pointer(begin)) == pointer(begin);
+      exchanged = put_mapping(copy, bytes, pointer(begin), bytes);
     }
     if (!exchanged || access != (PROT_READ | PROT_WRITE)) (void)mprotect(pointer(begin), bytes, access);
   }

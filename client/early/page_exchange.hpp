@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Pages from one place to another, as numbers.
+// Pages from one place to another, as numbers; and other memory in the place of pages. That is asked of the
+// system itself: to the program the memory stays what it was, and a library that stands before the C
+// library's functions, as Open MPI does for what it has registered, would take it for freed.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <sys/mman.h>
+#include <sys/shm.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 namespace parc::client {
 
@@ -24,6 +30,19 @@ __attribute__((no_sanitize("address", "undefined"))) inline void copy_pages(void
     if (any == 0) continue;
     for (std::size_t i = 0; i < words; ++i) target[i] = source[i];
   }
+}
+
+// Each is false where the system has refused it.
+inline bool put_segment(int id, void* at) {
+  return syscall(SYS_shmat, id, at, SHM_REMAP) != -1;
+}
+// The mapping at `from`, or with `old_bytes` 0 another one of the same shared memory.
+inline bool put_mapping(void* from, std::size_t old_bytes, void* at, std::size_t bytes) {
+  return syscall(SYS_mremap, from, old_bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) != -1;
+}
+inline bool put_private(void* at, std::size_t bytes) {
+  return syscall(SYS_mmap, at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+                 0) != -1;
 }
 
 } // namespace parc::client
