@@ -34,7 +34,8 @@ module parc
   integer(c_int), parameter :: PARC_MAY_GET = 1, PARC_MAY_PUT = 2, PARC_MAY_ANYBODY = 4, &
     PARC_ADD = 0, PARC_SWAP = 1, PARC_COMPARE_SWAP = 2, PARC_AND = 3, PARC_OR = 4, PARC_XOR = 5
 
-  integer(c_int), parameter :: PARC_RELEASE_OFF = 0, PARC_RELEASE_ENVELOPE = 1, PARC_RELEASE_FULL = 2
+  integer(c_int), parameter :: PARC_RELEASE_OFF = 0, PARC_RELEASE_ENVELOPE = 1, PARC_RELEASE_FULL = 2, &
+    PARC_RELEASE_GETS = 3
   integer(c_int), parameter :: PARC_ORDER_ANY = 0, PARC_ORDER_UP = 1, PARC_ORDER_DOWN = 2
 
   type, bind(c) :: parc_status

@@ -423,7 +423,7 @@ int parc_set_copy_room(parc_context* context, size_t bytes) {
 }
 
 int parc_set_release(parc_context* context, int level) {
-  if (level < PARC_RELEASE_OFF || level > PARC_RELEASE_FULL)
+  if (level < PARC_RELEASE_OFF || level > PARC_RELEASE_GETS)
     return client::fail(error(PARC_EINVAL, "there is no release level {}", level));
   return guarded(context, [&] {
     context->set_level(static_cast<client::Level>(level));

@@ -77,20 +77,21 @@ Result<parc_op> Starter::read_claimed(parc_op claim, std::span<const iovec> piec
 }
 
 // What fills its memory may be used before it is whole.
-void Starter::prepare_release(Message& message) {
+void Starter::prepare_release(Message& message, shm::RequestKind kind) {
   settle(message.pieces, Guards::Use::stores);
   message.order = order_.load(std::memory_order_relaxed);
   message.flags |= when(message.order == Order::down, MessageFlags::from_end);
-  if (!message.is(MessageFlags::early) && guards_.wanted() && message.length >= least_released)
+  message.releases = guards_.wanted(kind);
+  if (!message.is(MessageFlags::early) && message.releases && message.length >= least_released)
     message.pays = guards_.should_pay(message.pieces[0].iov_base);
 }
 
 // `of_neighbour`: nobody else's message can answer it.
 Result<void> Starter::prepare_read(Message& message, bool of_neighbour) {
-  message.straight = neighbours_ && !neighbours_->pages_are_closed() && !guards_.wanted() &&
-                     !message.is(MessageFlags::early);
+  message.straight = neighbours_ && !neighbours_->pages_are_closed() &&
+                     !guards_.wanted(shm::RequestKind::read) && !message.is(MessageFlags::early);
   if (guards_.any()) guards_.settle_gets();
-  prepare_release(message);
+  prepare_release(message, shm::RequestKind::read);
   if (of_neighbour && may_name_own_memory(message)) {
     name_own_memory(message);
     return success();
@@ -125,7 +126,8 @@ bool Starter::write_at_once(const parc_envelope& envelope, std::span<const iovec
 }
 
 bool Starter::read_at_once(const parc_envelope& envelope, const iovec& buffer, parc_status& status) {
-  const bool may_release = guards_.wanted() && buffer.iov_len >= least_released && !guards_.pauses();
+  const bool may_release =
+      guards_.wanted(shm::RequestKind::read) && buffer.iov_len >= least_released && !guards_.pauses();
   if (!neighbours_ || operations_.traced() || guards_.any() || may_release || ring_.dead() ||
       envelope.peer == PARC_ANY_SOURCE || !check_peer(envelope.peer, false))
     return false;
@@ -312,7 +314,7 @@ bool Starter::is_direct(Message& message, bool may_adopt) {
 Result<void> Starter::locate_read(Message& message) {
   if (message.length == 0) return success();
   const bool asked =
-      guards_.possible() && (message.is(MessageFlags::early) || (guards_.wanted() && message.pays));
+      guards_.possible() && (message.is(MessageFlags::early) || (message.releases && message.pays));
   const bool may_adopt = asked && message.length >= least_released;
   const auto since = may_adopt ? Clock::now() : Clock::time_point();
   const bool direct = is_direct(message, may_adopt);
@@ -399,8 +401,8 @@ Result<void> Starter::name_directly(Message& message) {
 // Of a message between neighbours. What may be released early has memory that can be guarded.
 bool Starter::may_name_own_memory(const Message& message) const {
   return message.length >= least_in_own_memory && message.pieces.size() == 1 && neighbours_ &&
-         neighbours_->own_memory_is_reached() && !guards_.wanted() && !message.is(MessageFlags::early) &&
-         !in_arena(message.pieces[0]);
+         neighbours_->own_memory_is_reached() && !guards_.wanted(shm::RequestKind::read) &&
+         !message.is(MessageFlags::early) && !in_arena(message.pieces[0]);
 }
 
 void Starter::name_own_memory(Message& message) {

@@ -71,7 +71,7 @@ private:
   [[nodiscard]] static Result<void> check(Message& message, const parc_envelope& envelope,
                                           std::span<const iovec> pieces, unsigned flags, unsigned known);
   static void set_flags(Message& message, MessageFlags flags);
-  void prepare_release(Message& message);
+  void prepare_release(Message& message, shm::RequestKind kind);
   [[nodiscard]] Result<void> prepare_read(Message& message, bool of_neighbour);
   void settle(std::span<const iovec> pieces, Guards::Use use);
   [[nodiscard]] bool in_arena(const iovec& piece) const;

@@ -26,7 +26,7 @@ Result<parc_op> Starter::get(const parc_place& from, std::span<const iovec> piec
   PARC_TRY(check(message, {from.peer, from.window, 0, 0}, pieces, flags, known_of_gets));
   message.envelope.data = from.offset;
   if (guards_.any()) guards_.settle_begun_reads();
-  prepare_release(message);
+  prepare_release(message, shm::RequestKind::get);
   PARC_TRY(locate_read(message));
   PARC_TRY(give_memory(message));
   shm::Request request = request_of(shm::RequestKind::get, message);

@@ -363,7 +363,8 @@ Waiter::Release Waiter::release_of(Slot slot, Release most) const {
   if (entry.kind == shm::RequestKind::get && most != Release::never) most = Release::at_once;
   if (entry.local) most = std::min(most, Release::when_begun);
   switch (guards_.level_for(entry)) {
-  case Level::off: return Release::never;
+  case Level::off:
+  case Level::gets: return Release::never; // the latter is one of the others, by the operation's kind
   case Level::envelope: return std::min(most, Release::when_begun);
   case Level::full: break;
   }

@@ -51,16 +51,16 @@ Result<Level> level_from_environment() {
   const char* const value = getenv(env_early_release);
   const std::string_view text = value ? value : "off";
   if (text == "off") return Level::off;
-  if (text != "envelope" && text != "full")
-    return error(PARC_EINVAL, "{}={} in the environment is none of off, envelope and full", env_early_release,
-                 text);
+  if (text != "envelope" && text != "full" && text != "gets")
+    return error(PARC_EINVAL, "{}={} in the environment is none of off, gets, envelope and full",
+                 env_early_release, text);
   if (has_early_library && early_library() == EarlyLibrary::none) {
     say("parc: early release is off: libparc-early.so is not loaded before this program, and its system "
         "calls would fail on buffers that are still missing; parc run and parc mpi load it with "
         "--early-release\n");
     return Level::off;
   }
-  return text == "full" ? Level::full : Level::envelope;
+  return text == "full" ? Level::full : text == "gets" ? Level::gets : Level::envelope;
 }
 
 thread_local bool Guards::reporting_here = false;
@@ -83,7 +83,8 @@ void Guards::set_level(Level level) {
 
 Level Guards::level_for(const Operations::Entry& entry) const {
   if (!possible_ || !entry.pays) return Level::off;
-  const Level level = entry.is(MessageFlags::early) ? Level::full : level_.load(std::memory_order_relaxed);
+  Level level = entry.is(MessageFlags::early) ? Level::full : level_.load(std::memory_order_relaxed);
+  if (level == Level::gets) level = entry.kind == shm::RequestKind::get ? Level::envelope : Level::off;
   return level == Level::full && !__libc_single_threaded ? Level::envelope : level;
 }
 
@@ -163,7 +164,7 @@ bool Guards::release_read(parc_op id, Slot slot, parc_status& status) {
 // were copied when they began, and their waits return at once.
 bool Guards::release_write(parc_op id, Slot slot, parc_status& status) {
   const Operations::Entry& entry = operations_.entry(slot);
-  const bool may = possible_ && (entry.is(MessageFlags::early) || wanted());
+  const bool may = possible_ && (entry.is(MessageFlags::early) || wanted(shm::RequestKind::write));
   if (!may || entry.length < page_size() || entry.pieces.size() > Guard::most_pieces) return false;
   const bool cheaper = cost_of_guarding(entry.length, Order::any) < hand_over_.patience(slot);
   return (entry.is(MessageFlags::early) || cheaper) && add(make_guard(id, slot), status);
@@ -256,7 +257,7 @@ void Guards::note_get(Slot slot) {
 void Guards::ended_unreleased(Slot slot) {
   const Operations::Entry& entry = operations_.entry(slot);
   if (entry.kind == shm::RequestKind::get) note_get(slot);
-  if (wanted() && !entry.is(MessageFlags::early) && entry.pays && entry.length >= least_released &&
+  if (wanted(entry.kind) && !entry.is(MessageFlags::early) && entry.pays && entry.length >= least_released &&
       (entry.kind == shm::RequestKind::read || entry.kind == shm::RequestKind::get))
     budget_.ended_in_vain(coarse_ms);
 }

@@ -43,7 +43,12 @@
 
 namespace parc::client {
 
-enum class Level : int { off = PARC_RELEASE_OFF, envelope = PARC_RELEASE_ENVELOPE, full = PARC_RELEASE_FULL };
+enum class Level : int {
+  off = PARC_RELEASE_OFF,
+  envelope = PARC_RELEASE_ENVELOPE,
+  full = PARC_RELEASE_FULL,
+  gets = PARC_RELEASE_GETS
+};
 
 // The level that PARC_EARLY_RELEASE asks for; off where it is not set, and where libparc-early.so is not
 // loaded: a program that is released without having asked for it uses its buffers in system calls, too.
@@ -89,9 +94,10 @@ public:
 
   // Whether faults can be caught in this process.
   [[nodiscard]] bool possible() const { return possible_; }
-  // Whether a level is set, so that buffers are to be made such that their reads can be released.
-  [[nodiscard]] bool wanted() const {
-    return possible_ && level_.load(std::memory_order_relaxed) != Level::off;
+  // Whether a level is set, so that buffers are to be made such that operations of this kind can be released.
+  [[nodiscard]] bool wanted(shm::RequestKind kind) const {
+    const Level level = level_.load(std::memory_order_relaxed);
+    return possible_ && level != Level::off && (level != Level::gets || kind == shm::RequestKind::get);
   }
   [[nodiscard]] static bool any() { return count_.load(std::memory_order_relaxed) != 0; }
   // How many operations of the process have guards: it has one context at a time, whose guards go before it.

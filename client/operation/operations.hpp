@@ -47,7 +47,8 @@ struct Message {
   void* list = nullptr;     // arena: the pieces, as the kernel reads them
   std::uint64_t held = 0;   // reserved in the copy room
   bool loose = false;
-  bool pays = true;      // of a read: to release its wait early, by what is known
+  bool releases = false; // of a read: its wait is to be released early, by the level that is set
+  bool pays = true;      // of a read: to release it so, by what is known
   bool blocking = false; // its thread waits for it at once
   bool local = false;    // neighbours' messages answer it, too
   bool late = false;     // a read without memory

@@ -469,15 +469,15 @@ PARC_API int parc_set_copy_room(parc_context* context, size_t bytes);
 
 /* A wait for a read that is released early returns before the message is there. The pages of the buffer that
  * have not arrived are guarded: the first touch of one waits until that page is there. Programs need not be
- * changed. That is so at the levels PARC_RELEASE_ENVELOPE and PARC_RELEASE_FULL, and with the flag
- * PARC_EARLY. Released are parc_wait, parc_waitall, parc_read, parc_get and parc_completions, of reads and
- * gets of at least a page; never what reports completion (parc_test, parc_waitany, parc_waitsome), probes and
- * barriers. A wait that is given a status, and parc_completions, return when the message has begun, since
- * they must say who it is from and how long; and when both ends of the buffer are there, which travel first:
- * then only whole pages of it are guarded, and nothing that lies beside it. Where a buffer's reads were
- * touched at once several times in a row, the next ones are waited for, and then one is tried again. What
- * such a program then writes to others leaves when all it was released from before has begun (erMPI 2005,
- * section 2.5: no message may overtake its own cause).
+ * changed. That is so at the levels PARC_RELEASE_ENVELOPE and PARC_RELEASE_FULL, of gets at
+ * PARC_RELEASE_GETS, and with the flag PARC_EARLY. Released are parc_wait, parc_waitall, parc_read, parc_get
+ * and parc_completions, of reads and gets of at least a page; never what reports completion (parc_test,
+ * parc_waitany, parc_waitsome), probes and barriers. A wait that is given a status, and parc_completions,
+ * return when the message has begun, since they must say who it is from and how long; and when both ends of
+ * the buffer are there, which travel first: then only whole pages of it are guarded, and nothing that lies
+ * beside it. Where a buffer's reads were touched at once several times in a row, the next ones are waited
+ * for, and then one is tried again. What such a program then writes to others leaves when all it was released
+ * from before has begun (erMPI 2005, section 2.5: no message may overtake its own cause).
  *
  * The buffer may be parc_alloc memory, malloc's (of glibc), or data and bss of the executable: reads that may
  * be released adopt it in place, which copies it once into memory that the kernel shares. Others (stacks,
@@ -491,7 +491,8 @@ PARC_API int parc_set_copy_room(parc_context* context, size_t bytes);
 enum parc_release {
   PARC_RELEASE_OFF = 0,      /* no wait is released */
   PARC_RELEASE_ENVELOPE = 1, /* when the message has begun to arrive, and the ends of the buffer are there */
-  PARC_RELEASE_FULL = 2      /* at once; in a program with several threads it is PARC_RELEASE_ENVELOPE */
+  PARC_RELEASE_FULL = 2,     /* at once; in a program with several threads it is PARC_RELEASE_ENVELOPE */
+  PARC_RELEASE_GETS = 3      /* gets alone, as at PARC_RELEASE_ENVELOPE */
 };
 
 /* A wait for a write from parc_alloc memory that is released early leaves the buffer's pages read-only until
@@ -499,9 +500,10 @@ enum parc_release {
  * it. Without PARC_EARLY that is done only where protecting those pages costs less than copying them at once.
  * Writes from other memory are copied when they begin, and their waits return at once anyway. */
 
-/* Sets the level of all waits from here on. PARC_EARLY_RELEASE=off, envelope or full in the environment is
- * what a program starts with, provided that libparc-early.so is loaded, which makes system calls wait (`parc
- * run` and `parc mpi` with --early-release see to that). Errors: PARC_EINVAL (there is no such level). */
+/* Sets the level of all waits from here on. PARC_EARLY_RELEASE=off, gets, envelope or full in the environment
+ * is what a program starts with, provided that libparc-early.so is loaded, which makes system calls wait
+ * (`parc run` and `parc mpi` with --early-release see to that). Errors: PARC_EINVAL (there is no such level).
+ */
 PARC_API int parc_set_release(parc_context* context, int level);
 
 /* Promises in which order the program touches what it reads, for all reads that it starts from here on (HUNT

@@ -17,8 +17,8 @@ What fails raises parc.Error, whose text says what was tried, why it failed and 
 from ._abi import (ADD, ADDRESS_BYTES, AND, ANY_SOURCE, ANY_TAG, CLAIM, COMPARE_SWAP, CONTEXT_RESERVED, EAGAIN, EARLY,
                    ECANCELED, EFORK, EINVAL, EKERNEL, ENOKERNEL, ENOMEM, EPEER, EPLACE, ESPAWN, ETRUNCATE, EVERSION,
                    FROM_END, MAX_OPERATIONS, MAY_ANYBODY, MAY_GET, MAY_PUT, NOW, OK, OR, ORDER_ANY, ORDER_DOWN,
-                   ORDER_UP, QUEUED, RELEASE_ENVELOPE, RELEASE_FULL, RELEASE_OFF, SWAP, SYNCHRONOUS, UNTAGGED,
-                   WITH_DATA, XOR, Error, ReleaseCounts, Status, __version__, check, lib, number)
+                   ORDER_UP, QUEUED, RELEASE_ENVELOPE, RELEASE_FULL, RELEASE_GETS, RELEASE_OFF, SWAP, SYNCHRONOUS,
+                   UNTAGGED, WITH_DATA, XOR, Error, ReleaseCounts, Status, __version__, check, lib, number)
 from ._operation import Operation
 from ._session import Session
 

@@ -437,7 +437,8 @@ class Session:
         check(lib.parc_set_copy_room(self._open, number("the size", size, 64, False)))
 
     def set_release(self, level):
-        """Waits of reads return early: RELEASE_OFF, RELEASE_ENVELOPE or RELEASE_FULL. See libparc(3)."""
+        """Waits of reads and gets return early: RELEASE_OFF, RELEASE_GETS (gets alone), RELEASE_ENVELOPE or
+        RELEASE_FULL. See libparc(3)."""
         check(lib.parc_set_release(self._open, number("the level", level, 32)))
 
     def set_order(self, order):

@@ -341,6 +341,24 @@ BOOST_AUTO_TEST_CASE(a_queued_read_that_cannot_be_released_is_waited_for) {
   BOOST_TEST((completion.operation == read && completion.status.error == PARC_ETRUNCATE));
 }
 
+BOOST_AUTO_TEST_CASE(a_read_is_not_released_where_gets_are) {
+  constexpr std::size_t size = 16 * 4096;
+  FakeProgram program;
+  BOOST_TEST(parc_set_release(program.p, PARC_RELEASE_GETS) == PARC_OK);
+  const iovec piece{program.alloc(size), size};
+  const parc_envelope envelope{PARC_ANY_SOURCE, 7, 0, 0};
+  const parc_op read = parc_initreadv(program.p, &envelope, &piece, 1, PARC_QUEUED);
+  program.kernel.await([&] { return program.kernel.reads_posted() == 1; });
+  const FakeKernel::Message message{.source = 0, .tag = 7, .bytes = pattern(size)};
+  program.kernel.begin(message, 5000, 5000);
+  parc_completion completion;
+  BOOST_TEST(parc_completions(program.p, &completion, 1, 0) == 0);
+  program.kernel.send(message);
+  BOOST_TEST(parc_completions(program.p, &completion, 1, -1) == 1);
+  BOOST_TEST((completion.operation == read && completion.status.error == PARC_OK));
+  BOOST_TEST(parc_set_release(program.p, PARC_RELEASE_GETS + 1) == PARC_EINVAL);
+}
+
 // More pieces than can be guarded.
 BOOST_AUTO_TEST_CASE(a_read_of_many_pieces_is_waited_for) {
   constexpr std::size_t count = 64, size = 4096;

@@ -280,7 +280,8 @@ void play(std::uint64_t seed, std::uint64_t rounds, std::string_view kind) {
   std::mt19937_64 random(seed + static_cast<std::uint64_t>(rank::number));
   unsigned char* const in = memory(kind);
   unsigned char* const own = expose(0);
-  rank::expect_code(parc_set_release(parc, PARC_RELEASE_FULL), PARC_OK, "parc_set_release");
+  const int level = seed % 2 == 0 ? PARC_RELEASE_FULL : PARC_RELEASE_GETS;
+  rank::expect_code(parc_set_release(parc, level), PARC_OK, "parc_set_release");
   for (std::uint64_t round = 1; round <= rounds; ++round) {
     rank::fill(own, bytes, 1000 * round + static_cast<std::uint64_t>(rank::number));
     rank::expect_code(parc_barrier(parc), PARC_OK, "parc_barrier");

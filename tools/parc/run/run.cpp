@@ -517,7 +517,7 @@ void add_options(CLI::App& app, RunOptions& options) {
       ->check(wrong_with_seconds, "", "");
   app.add_flag("--early-release{full}", options.early_release,
                "Let waits for reads return at once, and touches wait: =envelope when the message has begun")
-      ->check(one_of({"off", "envelope", "full"}));
+      ->check(one_of({"off", "gets", "envelope", "full"}));
   app.add_option(
       "--trace", options.trace,
       "Write a timeline of the ranks and their messages to this file, for parc trace and Perfetto");
