@@ -306,6 +306,7 @@ ssize_t Endpoint::transfer(const RemoteTransfer& transfer) {
               .atomic = transfer.atomic,
               .pieces = transfer.pieces,
               .flags = transfer.kind == Start::Kind::put ? PARC_SYNCHRONOUS : 0u};
+  if (start.kind == Start::Kind::get) will_get_into(*parent.session, transfer.descriptor);
   if (!injected) return begin_or_refuse(request, start);
   const auto copied = std::make_shared<std::byte[]>(length);
   std::size_t at = 0;

@@ -44,7 +44,8 @@ struct RemoteTransfer {
   fi_addr_t address = FI_ADDR_UNSPEC;
   std::uint64_t window = 0, offset = 0;
   AtomicWords atomic{};
-  void* result = nullptr; // of an atomic operation: where what was there goes
+  void* result = nullptr;     // of an atomic operation: where what was there goes
+  void* descriptor = nullptr; // of a get: of the memory that it goes into
   void* context = nullptr;
   std::uint64_t flags = 0;
   bool told = true;

@@ -125,6 +125,7 @@ bool KernelSession::may_wait(const Start& start) {
 }
 
 ssize_t KernelSession::begin(const Request& request, const Start& start) {
+  registered_last.forget();
   if (put_off_.load(std::memory_order_relaxed) != 0 && may_wait(start)) {
     std::unique_lock hold(waiting_lock_);
     if (must_wait(start)) {

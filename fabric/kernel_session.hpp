@@ -76,6 +76,23 @@ struct Start {
   bool injected = false; // the bytes are the program's again when this is begun
 };
 
+// What was registered last, until something is begun. Threads: any.
+class RegisteredLast {
+public:
+  void is(const void* region) { region_.store(region, std::memory_order_relaxed); }
+  void forget() {
+    if (region_.load(std::memory_order_relaxed) != nullptr) region_.store(nullptr, std::memory_order_relaxed);
+  }
+  // Whether it is that one, which it is no more.
+  [[nodiscard]] bool take(const void* region) {
+    return region_.load(std::memory_order_relaxed) == region &&
+           region_.compare_exchange_strong(region, nullptr, std::memory_order_relaxed);
+  }
+
+private:
+  std::atomic<const void*> region_ = nullptr;
+};
+
 class KernelSession {
 public:
   // The one of this process, opened where it is not open; a negative FI_E* where it cannot be.
@@ -83,6 +100,7 @@ public:
   void release(); // the last one closes it: what was written is delivered
 
   [[nodiscard]] parc_context* parc() const { return parc_; }
+  RegisteredLast registered_last;
   std::atomic<bool> has_endpoint = false, has_remote_endpoint = false; // for messages, and for remote memory
 
   // Starts an operation for a request. Where there is no memory for it (libparc bounces what is not its own)

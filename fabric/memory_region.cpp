@@ -4,6 +4,8 @@
 #include "fabric/domain.hpp"
 
 #include <cstdio>
+#include <cstdlib>
+#include <string_view>
 #include <sys/random.h>
 
 namespace parc::fabric {
@@ -15,10 +17,23 @@ constexpr std::uint64_t remote_access = FI_REMOTE_READ | FI_REMOTE_WRITE;
 struct MemoryRegion final : Child<fid_mr, Domain> {
   using Child::Child;
   ~MemoryRegion() {
-    if (exposed) (void)parc_unexpose(parent.session->parc(), key);
+    (void)parent.session->registered_last.take(this);
+    hide();
+  }
+  void hide() {
+    if (std::exchange(exposed, false)) (void)parc_unexpose(parent.session->parc(), key);
   }
   bool exposed = false;
 };
+
+// Waits for gets are released early.
+bool gets_are_released() {
+  static const bool are = [] {
+    const char* const level = std::getenv("PARC_EARLY_RELEASE");
+    return level != nullptr && std::string_view(level) != "off";
+  }();
+  return are;
+}
 
 // Who knows the key may do what was asked for: peers are those of whatever endpoints there are.
 int expose(MemoryRegion& region, const iovec& memory, std::uint64_t access) {
@@ -31,6 +46,7 @@ int expose(MemoryRegion& region, const iovec& memory, std::uint64_t access) {
     if (memory.iov_base == nullptr) break;
   }
   region.exposed = code == PARC_OK;
+  if (region.exposed && gets_are_released()) region.parent.session->registered_last.is(&region);
   if (region.exposed) return 0;
   // libfabric's log is off by default, and what its user makes of this does not name the cause.
   std::fprintf(stderr, "parc: cannot register memory: %s\n", parc_error_detail());
@@ -53,6 +69,11 @@ int register_memory(fid* of, const iovec* pieces, std::size_t count, std::uint64
 }
 
 } // namespace
+
+void will_get_into(KernelSession& session, void* descriptor) {
+  if (descriptor != nullptr && session.registered_last.take(descriptor))
+    static_cast<MemoryRegion*>(descriptor)->hide();
+}
 
 fi_ops_mr memory_calls{
     .size = sizeof(fi_ops_mr),

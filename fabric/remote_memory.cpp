@@ -19,13 +19,14 @@ ssize_t transfer(fid_ep* of, const RemoteTransfer& transfer) {
 
 // ---- Bytes
 
-ssize_t get(fid_ep* of, const iovec* pieces, std::size_t count, fi_addr_t from, std::uint64_t offset,
-            std::uint64_t key, void* context, std::uint64_t flags) {
+ssize_t get(fid_ep* of, const iovec* pieces, void** descriptors, std::size_t count, fi_addr_t from,
+            std::uint64_t offset, std::uint64_t key, void* context, std::uint64_t flags) {
   return transfer(of, {.kind = Start::Kind::get,
                        .pieces = {pieces, count},
                        .address = from,
                        .window = key,
                        .offset = offset,
+                       .descriptor = count == 1 && descriptors != nullptr ? descriptors[0] : nullptr,
                        .context = context,
                        .flags = flags});
 }
@@ -42,9 +43,9 @@ ssize_t put(fid_ep* of, const iovec* pieces, std::size_t count, fi_addr_t to, st
                        .told = told});
 }
 
-ssize_t rma_readv(fid_ep* of, const iovec* pieces, void**, std::size_t count, fi_addr_t from,
+ssize_t rma_readv(fid_ep* of, const iovec* pieces, void** descriptors, std::size_t count, fi_addr_t from,
                   std::uint64_t offset, std::uint64_t key, void* context) {
-  return get(of, pieces, count, from, offset, key, context, endpoint_of(of).send_flags);
+  return get(of, pieces, descriptors, count, from, offset, key, context, endpoint_of(of).send_flags);
 }
 
 ssize_t rma_read(fid_ep* of, void* buffer, std::size_t length, void* descriptor, fi_addr_t from,
@@ -55,7 +56,7 @@ ssize_t rma_read(fid_ep* of, void* buffer, std::size_t length, void* descriptor,
 
 ssize_t rma_readmsg(fid_ep* of, const fi_msg_rma* message, std::uint64_t flags) {
   if (message->rma_iov_count != 1) return -FI_EINVAL;
-  return get(of, message->msg_iov, message->iov_count, message->addr, message->rma_iov[0].addr,
+  return get(of, message->msg_iov, message->desc, message->iov_count, message->addr, message->rma_iov[0].addr,
              message->rma_iov[0].key, message->context, flags);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Early release under MPI: receives return when their messages have begun to arrive, and nothing else
+// Early release under MPI: receives and gets return when their bytes have begun to arrive, and nothing else
 // changes.
 #include "tests/mpi/mpi_job.hpp"
 #include "tests/support/path.hpp"
@@ -7,30 +7,33 @@
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 #include <csignal>
+#include <fstream>
 #include <map>
 #include <memory>
 
 namespace parc::test {
 namespace {
 
-const std::vector<std::string> released{"LD_PRELOAD=" PARC_EARLY_LIBRARY, "PARC_EARLY_RELEASE=envelope"};
+const std::vector<std::string> released{"LD_PRELOAD=" PARC_EARLY_LIBRARY, "PARC_EARLY_RELEASE=envelope"},
+    gets_released{"LD_PRELOAD=" PARC_EARLY_LIBRARY, "PARC_EARLY_RELEASE=gets"};
 
-// A job whose rank 0 receives from rank 1 over a path that stops in the middle of the message.
+// A job whose rank 0 receives or gets from rank 1 over a path that stops in the middle of the message.
 struct Stopped {
   std::map<std::uint16_t, std::unique_ptr<Path>> paths;
   Hosts hosts;
   Process run;
 
-  explicit Stopped(const std::vector<std::string>& words, const std::vector<std::string>& options = {})
+  explicit Stopped(const std::vector<std::string>& words, const std::vector<std::string>& options = {},
+                   const std::vector<std::string>& environment = released)
       : hosts(2, options, {},
               [this](std::uint16_t port) {
                 return paths.emplace(port, std::make_unique<Path>(port)).first->second->port();
               }),
-        run(start(words)) {}
-  Process start(const std::vector<std::string>& words) {
-    for (const auto& [port, path] : paths) path->hold_after(8 << 20);
+        run(start(words, environment)) {}
+  Process start(const std::vector<std::string>& words, const std::vector<std::string>& environment) {
+    for (const auto& [port, path] : paths) path->hold_after(2 << 20);
     std::vector<std::string> line{"env", "-C", hosts.directory()};
-    append(line, mpirun(hosts, by_parc, {"early", 2, 2, words, released}));
+    append(line, mpirun(hosts, by_parc, {"early", 2, 2, words, environment}));
     return hosts.start(line);
   }
   void go_on() {
@@ -63,6 +66,21 @@ BOOST_DATA_TEST_CASE(returns_before_its_message_is_here, boost::unit_test::data:
                      way) {
   Stopped job(ways[way]);
   BOOST_REQUIRE(job.has_returned());
+  BOOST_TEST(!job.says("all of it"));
+  job.go_on();
+  BOOST_TEST(job.run.wait() == 0, job.all());
+  BOOST_TEST(job.says("all of it is right"));
+}
+
+const Words calls{"get", "flush", "rget"};
+
+BOOST_DATA_TEST_CASE(a_get_returns_before_all_of_it_is_here, calls* Words({"gets", "envelope"}), call,
+                     level) {
+  Stopped job({call}, {}, level == "gets" ? gets_released : released);
+  const auto has_returned = [sign = job.hosts.directory() + "/early.sign"] {
+    return std::ifstream(sign).get() == '!';
+  };
+  BOOST_REQUIRE(eventually(has_returned));
   BOOST_TEST(!job.says("all of it"));
   job.go_on();
   BOOST_TEST(job.run.wait() == 0, job.all());

@@ -313,24 +313,25 @@ void take_mpiruns(std::vector<std::string>& words, MpiOptions& options) {
 // With no words: prints how MPI programs are run over parc. Else runs mpirun so, with these words.
 Command mpi_command() {
   const auto options = std::make_shared<MpiOptions>();
-  return {.name = "mpi",
-          .help = "Run an MPI program over parc, or print how that is done",
-          .options =
-              [options](CLI::App& app) {
-                app.add_flag("--early-release{envelope}", options->early_release,
-                             "Let MPI's receives return when their messages have begun, and touches wait")
-                    ->check(one_of({"off", "envelope"}));
-                app.add_option(
-                    "--trace", options->trace,
-                    "Write a timeline of the ranks and their messages to this file, for parc trace");
-                app.footer("What follows is mpirun's: parc mpi -np 4 ./app. Nothing: the line is printed.");
-              },
-          .run = [options] { return mpi(*options); },
-          .take_words =
-              [options](CLI::App&, std::vector<std::string>& words) {
-                take_mpiruns(words, *options);
-                return std::string();
-              }};
+  return {
+      .name = "mpi",
+      .help = "Run an MPI program over parc, or print how that is done",
+      .options =
+          [options](CLI::App& app) {
+            app.add_flag("--early-release{envelope}", options->early_release,
+                         "Let MPI's receives and gets return when their bytes have begun, and touches wait: "
+                         "=gets these alone")
+                ->check(one_of({"off", "gets", "envelope"}));
+            app.add_option("--trace", options->trace,
+                           "Write a timeline of the ranks and their messages to this file, for parc trace");
+            app.footer("What follows is mpirun's: parc mpi -np 4 ./app. Nothing: the line is printed.");
+          },
+      .run = [options] { return mpi(*options); },
+      .take_words =
+          [options](CLI::App&, std::vector<std::string>& words) {
+            take_mpiruns(words, *options);
+            return std::string();
+          }};
 }
 
 } // namespace parc::tools
