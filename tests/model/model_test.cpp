@@ -7,6 +7,7 @@
 #include "tests/model/neighbours.hpp"
 #include "tests/model/places.hpp"
 #include "tests/model/resume.hpp"
+#include "tests/model/windows.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -130,6 +131,25 @@ BOOST_AUTO_TEST_CASE(receivers_that_forget_what_is_missing_are_seen) {
   BOOST_TEST((found.broken.has_value() || found.stuck.has_value()));
 }
 
+BOOST_AUTO_TEST_CASE(puts_take_effect_in_order_over_two_carriers) {
+  for (const Windows& shape : {Windows{.parts = 3, .ends = 0}, Windows{.ends = 1}, Windows{}}) {
+    const Explored found = explore(shape);
+    BOOST_TEST_MESSAGE(int{shape.parts} << " parts, " << int{shape.ends} << " carriers end: " << found.states
+                                        << " states");
+    BOOST_TEST(!found.stuck, found.stuck.value_or(""));
+    BOOST_TEST(!found.broken, found.broken.value_or(""));
+    BOOST_TEST(found.ends >= 1u);
+    BOOST_TEST(found.states > 1000u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(windows_that_are_stored_into_without_care_are_seen) {
+  BOOST_TEST(explore(Windows{.ends = 0, .overtakes = true}).broken.has_value());
+  BOOST_TEST(explore(Windows{.ends = 0, .asks_at_once = true}).broken.has_value());
+  BOOST_TEST(explore(Windows{.stores_late = true}).broken.has_value());
+  BOOST_TEST(explore(Windows{.forgets = true}).stuck.has_value());
+}
+
 // Who sends to a neighbour and who receives take reads by the same word, and each may stop at any step.
 BOOST_AUTO_TEST_CASE(neighbours_match_every_message_once_and_in_order) {
   const Neighbours shapes[] = {{},
@@ -159,7 +179,7 @@ BOOST_AUTO_TEST_CASE(neighbours_match_every_message_once_and_in_order) {
 }
 
 BOOST_AUTO_TEST_CASE(what_neighbours_leave_out_is_seen) {
-  BOOST_TEST(explore({.overtakes = true}).broken.has_value());
+  BOOST_TEST(explore(Neighbours{.overtakes = true}).broken.has_value());
   BOOST_TEST(explore({.threads = 2, .posts_unlocked = true}).broken.has_value());
   BOOST_TEST(explore({.dies = true, .leaves_claims = true}).stuck.has_value());
   BOOST_TEST(explore(Neighbours{.stays = true, .publishes_unfenced = true}).stuck.has_value());
