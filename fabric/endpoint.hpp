@@ -106,6 +106,7 @@ private:
   bool enabled_ = false;
   std::atomic<bool> closing_ = false; // nothing is reported any more
   std::atomic<std::uint64_t> under_way_ = 0;
+  std::atomic<std::uint64_t> transferring_ = 0; // bytes of gets and puts that are under way
 
   std::mutex lock_;
   std::unordered_map<const void*, parc_op> claims_; // by the context of the look; under lock_

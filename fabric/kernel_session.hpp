@@ -47,7 +47,7 @@ struct Request {
   bool anonymous = false;   // nor when it fails: nobody could tell what it was
   bool synchronous = false; // of a send, ends when it is matched
   void* buffer = nullptr;   // of a receive, its first piece
-  std::uint64_t room = 0;   // bytes of a receive
+  std::uint64_t room = 0;   // bytes of a receive or a transfer
   // Of a receive that takes several messages (FI_MULTI_RECV): whose, and of how much room on it ends.
   bool several = false;
   int peer = PARC_ANY_SOURCE;
