@@ -311,8 +311,9 @@ private:
   void answer_get(Link& link, Pair& asker, const Envelope& envelope);
   bool find_place(const Pair& peer, const Place& place, Pieces& memory, std::uint64_t& hold);
   void add_answer(Pair& asker, Outgoing& answer);
-  static void begin_answer(Outgoing& answer);
-  static void answer_next(Pair& pair);
+  void copy_answer(Outgoing& answer);
+  void begin_answer(Outgoing& answer);
+  void answer_next(Pair& pair);
   static void say_end(Link& link, const Link::End& end);
   static Link::End refused(std::uint64_t name, Refused why, std::uint8_t flags = 0) {
     return {name, Kind::refused, flags, static_cast<std::uint64_t>(why)};

@@ -13,10 +13,6 @@
 #include <utility>
 
 namespace parc::protocol {
-namespace {
-constexpr std::uint64_t short_answer = 8 << 10;
-} // namespace
-
 std::uint64_t Engine::get(std::uint64_t endpoint, const GetRequest& request) {
   Endpoint* const at = find_endpoint(endpoint);
   assert(at != nullptr && has_given(endpoint, request.target));
@@ -115,15 +111,20 @@ void Engine::answer_here(Incoming& message, Pair& asker) {
     return drop_incoming(message);
   }
   add_answer(asker, answer);
-  answer.enter(Outgoing::Stage::local);
   answer.local = &message;
   message.local = &answer;
-  const bool at_once = message.total <= small_copy;
   const bool from_end = has(message.flags, MessageFlags::from_end);
-  message.rest =
-      at_once ? Grant{0, message.total} : Grant::to_far_end(0, message.total, from_end, default_fragment);
+  message.rest = message.total <= small_copy
+                     ? Grant{0, message.total}
+                     : Grant::to_far_end(0, message.total, from_end, default_fragment);
+  begin_answer(answer);
+}
+
+void Engine::copy_answer(Outgoing& answer) {
+  Incoming& message = *answer.local;
+  answer.enter(Outgoing::Stage::local);
   copies_.push_back(message);
-  if (at_once) copy_part(message, small_copy);
+  if (message.total <= small_copy) copy_part(message, small_copy);
 }
 
 // What the memory of that endpoint is, which `peer` gets or puts, and that it is held.
@@ -255,12 +256,13 @@ void Engine::answer_get(Link& link, Pair& asker, const Envelope& e) {
 // (HUNT, section 5.3). Short ones wait for none.
 void Engine::begin_answer(Outgoing& answer) {
   Pair& pair = *answer.pair;
-  if (answer.total > short_answer && pair.answering != nullptr) {
+  if (answer.total > small_copy && pair.answering != nullptr) {
     answer.enter(Outgoing::Stage::waiting);
     pair.answers.push_back(answer);
     return;
   }
-  if (answer.total > short_answer) pair.answering = &answer;
+  if (answer.total > small_copy) pair.answering = &answer;
+  if (answer.local != nullptr) return copy_answer(answer);
   answer.enter(Outgoing::Stage::announced);
   make_ready(answer);
 }

@@ -130,7 +130,7 @@ struct Outgoing : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Asked>, hook
   Stage stage = Stage::made;
   void enter(Stage next) {
     assert(next == Stage::gated       ? stage == Stage::made
-           : next == Stage::local     ? stage <= Stage::gated
+           : next == Stage::local     ? stage <= Stage::gated || stage == Stage::waiting
            : next == Stage::held      ? stage <= Stage::gated
            : next == Stage::queued    ? stage <= Stage::gated || stage == Stage::held
            : next == Stage::waiting   ? stage == Stage::made && role == Role::answer

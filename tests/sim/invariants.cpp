@@ -69,12 +69,13 @@ void Invariants::look_at_outgoing() {
 void Invariants::look_at(const Outgoing& message) {
   using Stage = Outgoing::Stage;
   const Stage stage = message.stage;
-  const bool queued = in_list<hook::Queue>(message), remote = stage >= Stage::held;
+  const bool queued = in_list<hook::Queue>(message);
+  const bool local = stage == Stage::local || (stage == Stage::waiting && message.local != nullptr);
   const bool striped = message.asked() && message.link != nullptr && message.link->striped();
   const bool may_move = message.eager.left() != 0 || (message.asked() && !striped);
   holds(stage != Stage::made, "a write that is made is gated or goes somewhere");
-  holds(remote == (message.link != nullptr), "a write to another host has a link");
-  holds((stage == Stage::local) == (message.local != nullptr), "a local write has its message here");
+  holds((stage >= Stage::held && !local) == (message.link != nullptr), "a write to another host has a link");
+  holds(local == (message.local != nullptr), "a local write has its message here");
   holds(message.local == nullptr || message.local->local == &message, "a local message knows its write");
   holds(stage == Stage::abandoned || (message.from != nullptr && in_list<hook::Owned>(message)),
         "a write is its endpoint's");
@@ -98,7 +99,7 @@ void Invariants::look_at(const Outgoing& message) {
   holds(message.role != Outgoing::Role::answer || stage == Stage::local || stage == Stage::waiting ||
             stage == Stage::announced,
         "an answer is under way");
-  if (!remote || stage == Stage::abandoned) return;
+  if (message.link == nullptr || stage == Stage::abandoned) return;
   if (message.role == Outgoing::Role::answer)
     ++links_[message.link].unmatched, ++pairs_[message.pair].unmatched;
   if (stage == Stage::announced) links_[message.link].eager_unsent += message.eager.left();
@@ -138,7 +139,8 @@ void Invariants::look_at(const Incoming& message) {
   holds(in_list<hook::Queue>(message) ==
             (stage == Stage::stored || stage == Stage::behind ||
              (asks_here && !requests_.contains(&message)) ||
-             (message.matched() && message.local != nullptr && !message.local->late)),
+             (message.matched() && message.local != nullptr && !message.local->late &&
+              message.local->stage == Outgoing::Stage::local)),
         "a message is in the list of its stage");
   holds(message.waits() || message.blocks.empty(), "only what waits for a read is in the pool");
   holds(!message.counted || message.waits(), "only what waits for a read counts against its source");
@@ -307,9 +309,12 @@ void Invariants::look_at(const Pair& pair) {
   holds(pair.messages == counted.messages, "a pair counts the messages that name it");
   const Link* const link = engine_.find_link(pair.peer->address);
   holds(pair.answers.empty() || pair.answering != nullptr, "an answer waits for another one only");
-  holds(pair.answering == nullptr || (pair.answering->pair == &pair && pair.answering->asked() &&
-                                      pair.answering->stage == Outgoing::Stage::announced),
-        "the answer that others wait for is being sent");
+  if (const Outgoing* const answer = pair.answering; answer != nullptr) {
+    const bool moves = answer->local != nullptr
+                           ? answer->stage == Outgoing::Stage::local && in_list<hook::Queue>(*answer->local)
+                           : answer->stage == Outgoing::Stage::announced && answer->asked();
+    holds(answer->pair == &pair && moves, "the answer that others wait for is being sent, or copied");
+  }
   if (link == nullptr) return;
   holds(pair.unmatched == counted.unmatched, "a pair counts what waits for a read");
   holds(pair.queued == counted.queued, "a pair counts what is about to be announced");

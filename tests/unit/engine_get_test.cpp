@@ -33,8 +33,8 @@ BOOST_DATA_TEST_CASE(what_is_in_a_window_comes,
 }
 
 // Each is whole before more of the next one comes than a train brings; one that is short waits for none.
-BOOST_AUTO_TEST_CASE(long_ones_come_one_after_the_other) {
-  Hosts hosts({0, 1});
+BOOST_DATA_TEST_CASE(long_ones_come_one_after_the_other, distances, far) {
+  Hosts hosts({0, far});
   Bytes window = pattern(2'000'000, 1), first(1'000'000), second(900'000), third(800'000), last(100);
   hosts.expose(1, window);
   const Op* const gets[] = {&hosts.get(0, 1, 0, first), &hosts.get(0, 1, 1, second),
@@ -50,22 +50,22 @@ BOOST_AUTO_TEST_CASE(long_ones_come_one_after_the_other) {
   }
   hosts.settle();
   BOOST_TEST((third == part(window, 2, third.size())));
-  check_idle(hosts);
+  check_idle(hosts, far + 1);
 }
 
 // The one that others wait for ends otherwise.
-BOOST_AUTO_TEST_CASE(those_behind_one_that_is_given_up_are_answered) {
-  Hosts hosts({0, 1});
-  hosts.start(8, {0, 1});
+BOOST_DATA_TEST_CASE(those_behind_one_that_is_given_up_are_answered, distances, far) {
+  Hosts hosts({0, far});
+  hosts.start(8, {0, far});
   Bytes window = pattern(2'000'000, 1), first(1'000'000), second(900'000);
   hosts.expose(1, window);
   const Op& get = hosts.get(0, 1, 0, first);
   const Op& next = hosts.get(0, 1, 1, second);
   while (get.progress.front == 0) (void)hosts.step(50'000);
-  hosts.engine(1).kill(hosts.endpoint(1));
+  hosts.engine(far).kill(hosts.endpoint(1));
   hosts.settle();
   BOOST_TEST((get.finished && next.finished));
-  check_idle(hosts);
+  check_idle(hosts, far + 1);
 }
 
 BOOST_DATA_TEST_CASE(what_is_not_there_is_refused, distances, far) {
