@@ -228,6 +228,8 @@ public:
   // Says what to write next; empty when there is nothing.
   std::span<const iovec> plan_write(std::uint32_t link, std::uint32_t subflow = 0);
   void wrote(std::uint32_t link, std::size_t bytes, std::uint32_t subflow = 0);
+  // A program has been asked for an atomic operation, and has not made it.
+  [[nodiscard]] bool asks_programs() const { return !asked_atomics_.empty(); }
   // Acknowledgements that somebody may be waiting for go out alone before the owner sleeps: flush, and write.
   bool owes_acknowledgement() const;
   void flush_acknowledgements();

@@ -51,7 +51,7 @@ bool IdlePolicy::poll() {
     if (std::exchange(told_, false) || ++looks_ % looks_a_yield == 0) yield(now);
     return true;
   }
-  if (without_lingering_ != 0) return false;
+  if (without_lingering_ != 0 || needs_.asks()) return lingers_ = false;
   if (now - idle_since_ < linger_time) return lingers_ = true;
   if (std::exchange(lingers_, false)) {
     without_lingering_ = missed_;

@@ -4,7 +4,8 @@
 //
 // Rules, each measured: while a program polls, the kernel polls in the normal scheduling
 // class, with yields, and works in that class what polling found; otherwise it lingers for a few microseconds
-// without giving up the core, where that has paid lately; it goes back to real time only before it blocks;
+// without giving up the core, where that has paid lately, and no thread of a program has been asked for
+// something, which may wait for that core; it goes back to real time only before it blocks;
 // after some milliseconds of uninterrupted real-time work it gives way once; a sched_yield that takes long
 // means that the core computes, and polling is left out for a while.
 #pragma once
@@ -22,6 +23,7 @@ class IdlePolicy {
 public:
   struct Needs {
     std::function<bool()> spinning;       // a program of this host polls
+    std::function<bool()> asks;           // a thread of one is to answer
     std::function<bool()> ready;          // there is work that no descriptor announces (requests, copies)
     std::function<void()> announce_sleep; // before the last look at ready()
     std::function<void()> announce_awake;
