@@ -398,10 +398,11 @@ Result<void> Starter::name_directly(Message& message) {
   return success();
 }
 
-// Of a message between neighbours. What may be released early has memory that can be guarded.
+// Of a message between neighbours. What may be released early has memory that can be guarded; and what is
+// adopted, for whatever operation, the kernel must not reach meanwhile.
 bool Starter::may_name_own_memory(const Message& message) const {
   return message.length >= least_in_own_memory && message.pieces.size() == 1 && neighbours_ &&
-         neighbours_->own_memory_is_reached() && !guards_.wanted(shm::RequestKind::read) &&
+         neighbours_->own_memory_is_reached() && !guards_.wanted(shm::RequestKind::get) &&
          !message.is(MessageFlags::early) && !in_arena(message.pieces[0]);
 }
 

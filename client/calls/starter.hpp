@@ -72,6 +72,7 @@ private:
                                           std::span<const iovec> pieces, unsigned flags, unsigned known);
   static void set_flags(Message& message, MessageFlags flags);
   void prepare_release(Message& message, shm::RequestKind kind);
+  [[nodiscard]] Result<bool> leaves_the_host(const Message& get);
   [[nodiscard]] Result<void> prepare_read(Message& message, bool of_neighbour);
   void settle(std::span<const iovec> pieces, Guards::Use use);
   [[nodiscard]] bool in_arena(const iovec& piece) const;

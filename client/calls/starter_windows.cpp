@@ -27,11 +27,22 @@ Result<parc_op> Starter::get(const parc_place& from, std::span<const iovec> piec
   message.envelope.data = from.offset;
   if (guards_.any()) guards_.settle_begun_reads();
   prepare_release(message, shm::RequestKind::get);
+  PARC_TRY(far, leaves_the_host(message));
+  if (!far) message.releases = message.pays = false;
   PARC_TRY(locate_read(message));
   PARC_TRY(give_memory(message));
   shm::Request request = request_of(shm::RequestKind::get, message);
   request.place = {from.window, from.offset};
   return send(request, message);
+}
+
+// Within a host a get is a copy, and programs there may know of each other what no kernel sees: the locks of
+// MPI's windows lie in memory that they share. Where it is not known who is near, everybody is.
+Result<bool> Starter::leaves_the_host(const Message& get) {
+  if (!get.releases || get.is(MessageFlags::early) || guards_.releases_at_once()) return true;
+  if (!neighbours_) return false;
+  PARC_TRY(near, neighbours_->reaches(get.envelope.peer));
+  return !near;
 }
 
 // A write that the kernel brings, whoever its peer is.

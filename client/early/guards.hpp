@@ -99,6 +99,9 @@ public:
     const Level level = level_.load(std::memory_order_relaxed);
     return possible_ && level != Level::off && (level != Level::gets || kind == shm::RequestKind::get);
   }
+  [[nodiscard]] bool releases_at_once() const {
+    return level_.load(std::memory_order_relaxed) == Level::full;
+  }
   [[nodiscard]] static bool any() { return count_.load(std::memory_order_relaxed) != 0; }
   // How many operations of the process have guards: it has one context at a time, whose guards go before it.
   [[nodiscard]] static const std::atomic<std::size_t>& guarded() { return count_; }

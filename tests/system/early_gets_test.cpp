@@ -67,14 +67,17 @@ BOOST_AUTO_TEST_CASE(what_is_never_got_is_told) {
 BOOST_AUTO_TEST_CASE(random_gets_and_touches) {
   Hosts hosts(2);
   unsigned long released = 0; // of all of them: whether a wait comes before its bytes is chance
-  for (const char* placement : {"a,b", "a:2", "a:2,b:2"})
+  for (const std::string placement : {"a,b", "a:2", "a:2,b:2"})
     for (const char* kind : {"arena", "heap", "bss"}) {
-      const std::string seed = std::to_string(std::random_device()());
+      const unsigned number = std::random_device()(); // where it is odd, at the level of gets alone
+      const std::string seed = std::to_string(number);
       Process job = hosts.run({"--hosts", placement, program, "random", seed, "30", kind});
       const int status = job.wait();
       BOOST_TEST((status == 0 && job.errors() == ""), kind << ", seed " << seed << " on " << placement
                                                            << ": status " << status << ": " << job << hosts);
-      released += std::strtoul(job.output().c_str(), nullptr, 10);
+      const unsigned long here = std::strtoul(job.output().c_str(), nullptr, 10);
+      if (placement == "a:2" && number % 2 != 0) BOOST_TEST(here == 0u);
+      released += here;
     }
   BOOST_TEST(released > 0u);
 }
