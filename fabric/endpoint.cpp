@@ -311,14 +311,19 @@ ssize_t Endpoint::transfer(const RemoteTransfer& transfer) {
   const std::uint64_t length = length_of(transfer.pieces);
   if (length > longest_message || (injected && length > inject_bytes))
     return refuse(request, -FI_EMSGSIZE, "a transfer is too long");
-  if (transferring_.load() > most_transferring) return -FI_EAGAIN;
+  if (transfer.kind == Start::Kind::get) will_get_into(*parent.session, transfer.descriptor);
+  const bool is_bulk = transfer.kind != Start::Kind::atomic;
+  if (is_bulk &&
+      transferring_.load() > most_transferring) { // who only tries again brings them to their end by that
+    if (const int code = parent.session->progress(0); code < 0) return code;
+    if (transferring_.load() > most_transferring) return -FI_EAGAIN;
+  }
   if (transfer.result == nullptr) request.room = length;
   Start start{.kind = transfer.kind,
               .place = {peer, transfer.window, transfer.offset},
               .atomic = transfer.atomic,
               .pieces = transfer.pieces,
               .flags = transfer.kind == Start::Kind::put ? PARC_SYNCHRONOUS : 0u};
-  if (start.kind == Start::Kind::get) will_get_into(*parent.session, transfer.descriptor);
   if (!injected) return begin_or_refuse(request, start);
   const auto copied = std::make_shared<std::byte[]>(length);
   std::size_t at = 0;
@@ -346,8 +351,8 @@ void Endpoint::ended(const Request& request, const parc_completion& completion) 
   case Purpose::await: break; // nobody's
   case Purpose::transfer:
     if (status.error == PARC_OK && request.buffer) std::memcpy(request.buffer, &status.data, request.room);
-    transferring_ -= request.room;
     report(request, status, status.error);
+    transferring_ -= request.room;
     break;
   case Purpose::receive:
     if (request.several)
