@@ -239,7 +239,7 @@ struct Got {
 
 // Version `round` of each window is what is got in that round: the barrier behind it holds back who is
 // through with it until all that was released has come.
-void play_round(std::mt19937_64& random, std::uint64_t round, unsigned char* in) {
+void play_round(std::mt19937_64& random, std::uint64_t round, unsigned char* in, unsigned early) {
   const auto any = [&](std::size_t most) {
     return std::uniform_int_distribution<std::size_t>(0, most)(random);
   };
@@ -253,8 +253,8 @@ void play_round(std::mt19937_64& random, std::uint64_t round, unsigned char* in)
     const std::size_t half = get.length / 2;
     const iovec pieces[] = {{get.to, half}, {get.to + half, get.length - half}};
     const parc_place from{get.peer, window, get.offset};
-    operations.push_back(parc_initgetv(parc, &from, pieces, 2,
-                                       (any(1) != 0 ? PARC_EARLY : 0) | (any(1) != 0 ? PARC_FROM_END : 0)));
+    operations.push_back(
+        parc_initgetv(parc, &from, pieces, 2, (any(1) != 0 ? early : 0) | (any(1) != 0 ? PARC_FROM_END : 0)));
     gets.push_back(get);
     if (any(1) == 0) { // blocking, as most programs get
       rank::expect_code(parc_wait(parc, operations.back(), nullptr), PARC_OK, "parc_wait");
@@ -285,7 +285,7 @@ void play(std::uint64_t seed, std::uint64_t rounds, std::string_view kind) {
   for (std::uint64_t round = 1; round <= rounds; ++round) {
     rank::fill(own, bytes, 1000 * round + static_cast<std::uint64_t>(rank::number));
     rank::expect_code(parc_barrier(parc), PARC_OK, "parc_barrier");
-    play_round(random, round, in);
+    play_round(random, round, in, level == PARC_RELEASE_FULL ? PARC_EARLY : 0);
   }
   rank::expect_code(parc_barrier(parc), PARC_OK, "the last barrier");
   std::printf("%llu\n", static_cast<unsigned long long>(released()));
