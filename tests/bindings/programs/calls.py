@@ -208,7 +208,7 @@ def windows(p, other):
     get = p.initget(other, 5, 100, [one, two])
     assert get.wait().length == 30 and one + two == bytes([other + 1]) * 30
     assert p.get(other, 5, 999, bytearray(1), flags=parc.FROM_END).source == other
-    for wrong in (lambda: p.get(other, 5, 999, bytearray(2)), lambda: p.get(other, 6, 0, bytearray(2))):
+    for wrong in (lambda: p.get(other, 5, 999, bytearray(2)), lambda: p.get(other, 9, 0, bytearray(2))):
         try:
             wrong()
             raise AssertionError("that is not there")
