@@ -15,6 +15,13 @@ using namespace parc::model;
 
 namespace {
 
+void check_all(const Explored& found, std::size_t more_states_than) {
+  BOOST_TEST(!found.stuck, found.stuck.value_or(""));
+  BOOST_TEST(!found.broken, found.broken.value_or(""));
+  BOOST_TEST(found.ends >= 1u);
+  BOOST_TEST(found.states > more_states_than);
+}
+
 const Setting shapes[] = {
     {.hosts = 2, .room = 1, .fragments = 3, .credit = 0},
     {.hosts = 2, .room = 2, .fragments = 3, .credit = 0},
@@ -91,10 +98,7 @@ BOOST_AUTO_TEST_CASE(what_lies_unread_stops_no_other_pair) {
     const Explored found = explore(shape);
     BOOST_TEST_MESSAGE(int{shape.pairs} << " pairs of " << int{shape.messages} << ": " << found.states
                                         << " states");
-    BOOST_TEST(!found.stuck, found.stuck.value_or(""));
-    BOOST_TEST(!found.broken, found.broken.value_or(""));
-    BOOST_TEST(found.ends >= 1u);
-    BOOST_TEST(found.states > 30u);
+    check_all(found, 30);
   }
 }
 
@@ -119,10 +123,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_lost_or_doubled_when_carriers_end) {
     const Explored found = explore(shape);
     BOOST_TEST_MESSAGE(int{shape.fragments} << " fragments, " << int{shape.trains} << " trains, "
                                             << int{shape.breaks} << " breaks: " << found.states << " states");
-    BOOST_TEST(!found.stuck, found.stuck.value_or(""));
-    BOOST_TEST(!found.broken, found.broken.value_or(""));
-    BOOST_TEST(found.ends >= 1u);
-    BOOST_TEST(found.states > 1000u);
+    check_all(found, 1000);
   }
 }
 
@@ -136,10 +137,7 @@ BOOST_AUTO_TEST_CASE(puts_take_effect_in_order_over_two_carriers) {
     const Explored found = explore(shape);
     BOOST_TEST_MESSAGE(int{shape.parts} << " parts, " << int{shape.ends} << " carriers end: " << found.states
                                         << " states");
-    BOOST_TEST(!found.stuck, found.stuck.value_or(""));
-    BOOST_TEST(!found.broken, found.broken.value_or(""));
-    BOOST_TEST(found.ends >= 1u);
-    BOOST_TEST(found.states > 1000u);
+    check_all(found, 1000);
   }
 }
 
@@ -171,10 +169,7 @@ BOOST_AUTO_TEST_CASE(neighbours_match_every_message_once_and_in_order) {
     const Explored found = explore(shape);
     BOOST_TEST_MESSAGE(int{shape.senders} << " senders of " << int{shape.messages} << ", "
                                           << int{shape.threads} << " threads: " << found.states << " states");
-    BOOST_TEST(!found.stuck, found.stuck.value_or(""));
-    BOOST_TEST(!found.broken, found.broken.value_or(""));
-    BOOST_TEST(found.ends >= 1u);
-    BOOST_TEST(found.states > 1000u);
+    check_all(found, 1000);
   }
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tests/model/resume.hpp"
 
+#include "tests/model/queue.hpp"
+
 #include <algorithm>
 
 namespace parc::model {
@@ -41,19 +43,6 @@ struct State {
   } to;
   std::uint8_t breaks;
 };
-
-bool push(Token (&queue)[room], Token token) {
-  for (Token& place : queue)
-    if (place.kind == Kind::nothing) return place = token, true;
-  return false;
-}
-
-Token pop(Token (&queue)[room]) {
-  const Token first = queue[0];
-  queue[0] = queue[1];
-  queue[1] = {};
-  return first;
-}
 
 class Model final : public Explorer<State> {
 public:

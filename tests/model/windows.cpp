@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tests/model/windows.hpp"
 
+#include "tests/model/queue.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <initializer_list>
@@ -50,19 +52,6 @@ struct State {
   } target;
   std::uint8_t ends;
 };
-
-bool push(Token (&queue)[room], Token token) {
-  for (Token& place : queue)
-    if (place.kind == Kind::nothing) return place = token, true;
-  return false;
-}
-
-Token pop(Token (&queue)[room]) {
-  const Token first = queue[0];
-  queue[0] = queue[1];
-  queue[1] = {};
-  return first;
-}
 
 std::uint8_t with(std::uint8_t bits, std::uint8_t part) {
   return static_cast<std::uint8_t>(bits | 1U << part);

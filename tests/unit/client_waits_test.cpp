@@ -18,6 +18,14 @@ using parc::shm::slot_of;
 
 namespace {
 
+// A read of tag 7 that the kernel has.
+parc_op post_queued(FakeProgram& program, const iovec& piece) {
+  const parc_envelope envelope{PARC_ANY_SOURCE, 7, 0, 0};
+  const parc_op read = parc_initreadv(program.p, &envelope, &piece, 1, PARC_QUEUED);
+  program.kernel.await([&] { return program.kernel.reads_posted() == 1; });
+  return read;
+}
+
 constexpr std::size_t length = 200'000;
 
 struct HeldWrite {
@@ -299,9 +307,7 @@ BOOST_AUTO_TEST_CASE(the_descriptor_says_that_a_read_can_be_released) {
   pollfd waits{.fd = parc_descriptor(program.p), .events = POLLIN, .revents = 0};
   char* const buffer = program.alloc(size);
   const iovec piece{buffer, size};
-  const parc_envelope envelope{PARC_ANY_SOURCE, 7, 0, 0};
-  const parc_op read = parc_initreadv(program.p, &envelope, &piece, 1, PARC_QUEUED);
-  program.kernel.await([&] { return program.kernel.reads_posted() == 1; });
+  const parc_op read = post_queued(program, piece);
   const FakeKernel::Message message{.source = 0, .tag = 7, .bytes = pattern(size)};
   parc_completion completion;
   program.kernel.begin(message, edge, 0);
@@ -327,9 +333,7 @@ BOOST_AUTO_TEST_CASE(a_queued_read_that_cannot_be_released_is_waited_for) {
   FakeProgram program;
   BOOST_TEST(parc_set_release(program.p, PARC_RELEASE_ENVELOPE) == PARC_OK);
   const iovec piece{program.alloc(size), size};
-  const parc_envelope envelope{PARC_ANY_SOURCE, 7, 0, 0};
-  const parc_op read = parc_initreadv(program.p, &envelope, &piece, 1, PARC_QUEUED);
-  program.kernel.await([&] { return program.kernel.reads_posted() == 1; });
+  const parc_op read = post_queued(program, piece);
   const FakeKernel::Message message{.source = 0, .tag = 7, .bytes = pattern(size + 1)};
   program.kernel.begin(message, 5000, 5000);
   parc_completion completion;
@@ -346,9 +350,7 @@ BOOST_AUTO_TEST_CASE(a_read_is_not_released_where_gets_are) {
   FakeProgram program;
   BOOST_TEST(parc_set_release(program.p, PARC_RELEASE_GETS) == PARC_OK);
   const iovec piece{program.alloc(size), size};
-  const parc_envelope envelope{PARC_ANY_SOURCE, 7, 0, 0};
-  const parc_op read = parc_initreadv(program.p, &envelope, &piece, 1, PARC_QUEUED);
-  program.kernel.await([&] { return program.kernel.reads_posted() == 1; });
+  const parc_op read = post_queued(program, piece);
   const FakeKernel::Message message{.source = 0, .tag = 7, .bytes = pattern(size)};
   program.kernel.begin(message, 5000, 5000);
   parc_completion completion;
