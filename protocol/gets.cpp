@@ -13,6 +13,7 @@
 #include <utility>
 
 namespace parc::protocol {
+
 std::uint64_t Engine::get(std::uint64_t endpoint, const GetRequest& request) {
   Endpoint* const at = find_endpoint(endpoint);
   assert(at != nullptr && has_given(endpoint, request.target));

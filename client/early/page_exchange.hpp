@@ -41,8 +41,8 @@ inline bool put_mapping(void* from, std::size_t old_bytes, void* at, std::size_t
   return syscall(SYS_mremap, from, old_bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) != -1;
 }
 inline bool put_private(void* at, std::size_t bytes) {
-  return syscall(SYS_mmap, at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
-                 0) != -1;
+  return syscall(SYS_mmap, at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1L,
+                 0L) != -1; // all of a register each
 }
 
 } // namespace parc::client

@@ -516,7 +516,8 @@ void add_options(CLI::App& app, RunOptions& options) {
                  "End the job after this many seconds, with status 124; 0: never")
       ->check(wrong_with_seconds, "", "");
   app.add_flag("--early-release{full}", options.early_release,
-               "Let waits for reads return at once, and touches wait: =envelope when the message has begun")
+               "Let waits for reads return at once, and touches wait: =envelope when the message has begun, "
+               "=gets for gets alone")
       ->check(one_of({"off", "gets", "envelope", "full"}));
   app.add_option(
       "--trace", options.trace,
