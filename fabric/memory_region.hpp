@@ -14,7 +14,8 @@ extern fi_ops_mr memory_calls; // of a domain
 // A get into memory of this descriptor begins (null: it has none). Open MPI registers what it gets into with
 // all rights of others, as it does its windows, and tells nobody its key; but libparc releases no wait for a
 // get into memory that is exposed. So where gets are released early, what is got into as the very next thing
-// after its registration is taken from the others; a window's key is told to somebody first.
+// after its registration is taken from the others; a window's key is told to somebody first, by messages
+// where every rank has a host of its own.
 void will_get_into(KernelSession& session, void* descriptor);
 
 } // namespace parc::fabric
