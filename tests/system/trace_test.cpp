@@ -54,10 +54,10 @@ Json read_trace(const std::string& file) {
 }
 
 // Spans of messages, and arrows: each end belongs to what has begun and not ended, and nothing stays open.
-// How many ended only with their rank.
-int check_ends(const Json& events) {
+// The categories of those that ended only with their rank.
+std::vector<std::string> check_ends(const Json& events) {
   std::map<std::string, double> open;
-  int unfinished = 0;
+  std::vector<std::string> unfinished;
   for (const Json& event : events) {
     const std::string phase = event["ph"];
     const std::string key = event.value("cat", "") + " " + event.value("id", Json()).dump();
@@ -68,7 +68,8 @@ int check_ends(const Json& events) {
       BOOST_REQUIRE_MESSAGE(begun != open.end(), "has not begun: " + event.dump());
       BOOST_TEST(event["ts"].get<double>() >= begun->second, event.dump());
       if (phase != "n") open.erase(begun);
-      unfinished += phase == "e" && event.contains("args") && event["args"].value("unfinished", false);
+      if (phase == "e" && event.contains("args") && event["args"].value("unfinished", false))
+        unfinished.push_back(event["cat"]);
     }
   }
   for (const auto& [key, begin] : open) BOOST_TEST(false, "has no end: " << key);
@@ -238,7 +239,8 @@ BOOST_AUTO_TEST_CASE(a_trace_tells_of_puts_and_atomics) {
   Process job = hosts.run({"--trace", file, "--hosts", "a,b", programs + "puts", "all"});
   BOOST_TEST(job.wait() == 0, job << hosts);
   const Json events = read_trace(file);
-  BOOST_TEST(check_ends(events) == 0);
+  // A barrier's own message is delivered behind the end of its rank.
+  for (const std::string& category : check_ends(events)) BOOST_TEST(category == "write");
   std::set<std::string> spans;
   for (const Json& span : all(events, "b")) {
     spans.insert(span["name"]);
@@ -273,7 +275,7 @@ BOOST_AUTO_TEST_CASE(what_a_killed_rank_waited_for_ends_with_the_job) {
   BOOST_TEST(job.wait() == 128 + SIGKILL, job);
   const Json events = read_trace(file);
   check_slices(events);
-  BOOST_TEST(check_ends(events) == 12);
+  BOOST_TEST(check_ends(events).size() == 12U);
   Process summary = show(hosts, file);
   BOOST_TEST(summary.wait() == 0, summary);
   BOOST_TEST(summary.output().find("reads that never came") != std::string::npos, summary.output());
@@ -285,7 +287,7 @@ BOOST_AUTO_TEST_CASE(what_a_rank_leaves_unfinished_ends_with_it) {
   const std::string file = hosts.directory() + "/trace.json";
   Process job = hosts.run({"--trace", file, "-n", "2", programs + "hang", "peer"});
   BOOST_TEST(job.wait() == 0, job);
-  check_ends(read_trace(file));
+  (void)check_ends(read_trace(file));
 }
 
 BOOST_AUTO_TEST_CASE(a_trace_is_whole_when_a_kernel_ends) {
@@ -298,7 +300,7 @@ BOOST_AUTO_TEST_CASE(a_trace_is_whole_when_a_kernel_ends) {
     BOOST_TEST(job.wait() > 0, job);
     const Json events = read_trace(file);
     check_slices(events);
-    check_ends(events);
+    (void)check_ends(events);
   }
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The causality loop of erMPI's section 2.5. Rank 0 reads from anybody, is released, and writes to rank 1,
 // which answers with a message that would match that read. Rank 2's message is the one that belongs there.
-// With the gate rank 1 hears nothing before that has come; without it rank 2 sends last of all, and the
-// answer takes its place. Rank 0 says whose message it read. Usage: causality gate|no-gate
+// With the gate rank 1 hears nothing before that has come; without it rank 2 sends when the answer has been
+// matched, and has taken its place. Rank 0 says whose message it read. Usage: causality gate|no-gate
 #include "client/calls/context.hpp"
 #include "tests/support/programs/rank.hpp"
 
@@ -36,7 +36,11 @@ int main(int argc, char** argv) {
   } else if (rank::number == 1) {
     char note = 0;
     rank::expect_code(parc_read(parc, 0, note_tag, &note, 1, nullptr), PARC_OK, "read");
-    rank::expect_code(parc_write(parc, 0, loop_tag, block, bytes), PARC_OK, "write");
+    // Two hosts' messages have no order on their ways to a third: only a match says that this one is first.
+    const parc_envelope answer = parc_envelope_of(0, 0, loop_tag);
+    const iovec piece{block, bytes};
+    const parc_op write = parc_initwritev(parc, &answer, &piece, 1, PARC_SYNCHRONOUS);
+    rank::expect_code(parc_wait(parc, write, nullptr), PARC_OK, "write");
     if (!gate) rank::expect_code(parc_write(parc, 2, note_tag, &note, 1), PARC_OK, "write");
   } else {
     char note = 0;
