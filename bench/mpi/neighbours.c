@@ -3,11 +3,12 @@
  * Messages between two ranks of one host, for bench/mpi/neighbours; the same program over libparc (-DPARC)
  * and over MPI:
  *
- *     neighbours pingpong|stream|both BYTES ROUNDS [malloc]
+ *     neighbours pingpong|anybody|stream|both BYTES ROUNDS [malloc]
  *
- * pingpong: one way of a message, there and back, by blocking calls. stream: windows of messages that are all
- * started and then waited for, each window acknowledged; the time for each message. both: each writes one to
- * the other at the same time; how long that takes. Prints the median and the best of seven times ROUNDS, in
+ * pingpong: one way of a message, there and back, by blocking calls. anybody: the same, received from any
+ * source. stream: windows of messages that are all started and then waited for, each window acknowledged; the
+ * time for each message. both: each fills a buffer and sends it to the other at the same time; how long that
+ * takes. Prints the median and the best of seven times ROUNDS, in
  * nanoseconds, and the cores on which the two were at the end. With libparc the buffers are parc_alloc's, or
  * malloc's.
  */
@@ -18,12 +19,13 @@
 #include <string.h>
 
 enum { window = 64, passes = 7 };
-static int rank;
+static int rank, source;
 static size_t bytes;
 static char* buffer;
 
 #ifdef PARC
 #include <parc/parc.h>
+enum { anybody = PARC_ANY_SOURCE };
 static parc_context* parc;
 static parc_op operations[window];
 static void need(int good) {
@@ -52,7 +54,7 @@ static void send(size_t size) {
   need(parc_write(parc, 1 - rank, 0, buffer, size) == PARC_OK);
 }
 static void receive(size_t size) {
-  need(parc_read(parc, 1 - rank, 0, buffer, size, NULL) == PARC_OK);
+  need(parc_read(parc, source, 0, buffer, size, NULL) == PARC_OK);
 }
 static void start_send(int i) {
   need((operations[i] = parc_initwrite(parc, 1 - rank, 0, buffer + (size_t)i * bytes, bytes)) > 0);
@@ -65,6 +67,7 @@ static void finish(int count) {
 }
 #else
 #include <mpi.h>
+enum { anybody = MPI_ANY_SOURCE };
 static MPI_Request operations[window];
 static MPI_Status statuses[window];
 static void open_all(int* argc, char*** argv) {
@@ -87,7 +90,7 @@ static void send(size_t size) {
   MPI_Send(buffer, (int)size, MPI_BYTE, 1 - rank, 0, MPI_COMM_WORLD);
 }
 static void receive(size_t size) {
-  MPI_Recv(buffer, (int)size, MPI_BYTE, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Recv(buffer, (int)size, MPI_BYTE, source, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 static void start_send(int i) {
   MPI_Isend(buffer + (size_t)i * bytes, (int)bytes, MPI_BYTE, 1 - rank, 0, MPI_COMM_WORLD, operations + i);
@@ -130,6 +133,8 @@ static void stream(void) {
 }
 
 static void both(void) {
+  static int turn;
+  memset(buffer + bytes, ++turn, bytes); /* as a program that sends what it has computed */
   start_receive(0);
   start_send(1);
   finish(2);
@@ -157,6 +162,7 @@ int main(int argc, char** argv) {
   const int rounds = argc > 3 ? atoi(argv[3]) : 1000, parts = once == stream ? at_once()
                                                               : once == both ? 1
                                                                              : 2;
+  source = strcmp(what, "anybody") == 0 ? anybody : 1 - rank;
   bytes = argc > 2 ? strtoul(argv[2], NULL, 0) : 8;
   buffer = allocate(bytes * window + 64, argc > 4);
   memset(buffer, rank, bytes * window);
