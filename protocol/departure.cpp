@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 namespace parc::protocol {
 namespace {
@@ -93,7 +94,8 @@ void Engine::depart(Endpoint& endpoint, Departure how) {
     else
       discard(message);
   }
-  if (endpoint.group != nullptr) endpoint.group->missed_somebody = true;
+  if (endpoint.group != nullptr && !std::exchange(endpoint.group->missed_somebody, true))
+    for (const Endpoint& other : endpoint.group->local) say_changed(other);
   if (const auto peer = peers_.find(self); peer != peers_.end()) tell_departed(*peer->second);
   for (const auto& [index, outflow] : endpoint.outflows) owe_departure(*outflow);
   endpoint.killing = false;
@@ -114,7 +116,7 @@ void Engine::tell_departed(Peer& peer) {
   for (const std::uint64_t number : here_too) {
     Endpoint* endpoint = find_endpoint(number);
     if (endpoint == nullptr) continue;
-    endpoint->missed_somebody = true;
+    note_of(*endpoint, &Endpoint::missed_somebody);
     endpoint->killing = true;
     fail_hopeless(*endpoint, &address);
     for (auto it = endpoint->writes.begin(); it != endpoint->writes.end();) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cassert>
 #include <numeric>
+#include <utility>
 
 namespace parc::protocol {
 namespace {
@@ -80,7 +81,15 @@ Backlog Engine::backlog(std::uint64_t number) const {
 
 void Engine::count(Endpoint& of, std::uint64_t Backlog::*what, bool one_more) {
   of.backlog.*what += one_more ? 1 : -1;
-  if (of.opened) listener_.backlog_changed(of.cookie);
+  say_changed(of);
+}
+
+void Engine::say_changed(const Endpoint& endpoint) {
+  if (endpoint.opened) listener_.backlog_changed(endpoint.cookie);
+}
+
+void Engine::note_of(Endpoint& endpoint, bool Endpoint::*what) {
+  if (!std::exchange(endpoint.*what, true)) say_changed(endpoint);
 }
 
 std::int32_t Engine::add_row(std::uint64_t number, const Address& address) {
@@ -142,15 +151,20 @@ std::uint64_t Engine::add_group(std::span<const Address> members) {
     return no_group;
   group.id = ++last_group_;
   groups_.emplace(group.id, std::move(made));
+  const bool far = std::ranges::any_of(members, [](const Address& each) { return each.place != here; });
   for (const Address& address : members) {
     Endpoint* endpoint = address.place == here ? find_endpoint(address.number) : nullptr;
-    if (endpoint == nullptr || endpoint->departed()) continue;
+    if (endpoint == nullptr || endpoint->departed()) {
+      group.missed_somebody = group.missed_somebody || address.place == here;
+      continue;
+    }
     endpoint->group = &group;
     group.local.push_back(*endpoint);
     endpoint->more_rows.clear();
     endpoint->through.clear();
     endpoint->rows_given = 0;
     for (auto& [of, pair] : endpoint->pairs) enter_row(pair, make_row(*endpoint, of));
+    endpoint->has_far_peers = endpoint->has_far_peers || far;
   }
   return group.id;
 }
@@ -266,6 +280,8 @@ Pair& Engine::add_pair(Endpoint& at, const Address& address, std::int32_t row) {
   pair.peer = &peer_of(address);
   pair.peer->pairs.push_back(pair);
   enter_row(pair, row);
+  if (address.place != here) note_of(at, &Endpoint::has_far_peers);
+  if (pair.peer->how != Departure::none) note_of(at, &Endpoint::missed_somebody);
   return pair;
 }
 

@@ -65,7 +65,7 @@ public:
   virtual void progressed(std::uint64_t cookie, const Progress& progress) = 0;
   // The operation is over; its memory is no longer named, its cookie is not used again.
   virtual void finished(std::uint64_t cookie, const Outcome& outcome) = 0;
-  // An opened endpoint's backlog() has changed.
+  // An opened endpoint's backlog() has changed, or must_know_reads().
   virtual void backlog_changed(std::uint64_t /*endpoint_cookie*/) {}
   // An opened endpoint that has left or was killed has nothing under way any more and is gone; its operations
   // have finished before.
@@ -182,6 +182,8 @@ public:
 
   // Whether a new read could end at once: messages wait there, or somebody has departed.
   [[nodiscard]] bool may_answer_reads(std::uint64_t endpoint) const;
+  // Whether one may, ever: it has peers on other hosts, a message has waited there, or somebody has departed.
+  [[nodiscard]] bool must_know_reads(std::uint64_t endpoint) const;
 
   // ---- Operations (operations.cpp). Each returns a handle for cancel and hand_over, which stay harmless
   // when stale.
@@ -296,6 +298,8 @@ private:
   void release_held(Link& link);
   void release_held(Endpoint& leaving);
   void count(Endpoint& of, std::uint64_t Backlog::*what, bool one_more);
+  void say_changed(const Endpoint& endpoint);
+  void note_of(Endpoint& endpoint, bool Endpoint::*what);
   void check_write_done(Outgoing& message);
   void finish_write(Outgoing& message, Fault fault);
   void fail_write(Outgoing& message, Fault fault);

@@ -15,6 +15,10 @@ bool fits(const Reading& read, const Incoming& message) {
   return read.fits(message.pair, message.space, message.tag);
 }
 
+bool misses_somebody(const Endpoint& at) {
+  return at.missed_somebody || (at.group != nullptr && at.group->missed_somebody);
+}
+
 Outcome outcome_of(const Incoming& message, Fault fault) {
   return {.fault = fault,
           .source = message.pair->row,
@@ -48,6 +52,7 @@ void Engine::store(Incoming& message, std::span<const std::byte> riding) {
   if (message.link != nullptr && at.number != kernel_endpoint) ++totals_.unexpected;
   message.enter(Incoming::Stage::stored);
   at.arrivals.add(message, message.pair->unexpected);
+  at.has_kept_some = at.has_kept_some || message.space != Space::neighbours;
   count(at, &Backlog::unread, true);
 }
 
@@ -67,10 +72,13 @@ Incoming* Engine::find_unexpected(Endpoint& at, const Reading& read) {
 }
 
 bool Engine::may_answer_reads(std::uint64_t endpoint) const {
-  const auto found = endpoints_.find(endpoint);
-  if (found == endpoints_.end()) return false;
-  const Endpoint& at = *found->second;
-  return !at.arrivals.empty() || at.missed_somebody || (at.group != nullptr && at.group->missed_somebody);
+  const Endpoint* const at = find_endpoint(endpoint);
+  return at != nullptr && (!at->arrivals.empty() || misses_somebody(*at));
+}
+
+bool Engine::must_know_reads(std::uint64_t endpoint) const {
+  const Endpoint* const at = find_endpoint(endpoint);
+  return at != nullptr && (at->has_far_peers || at->has_kept_some || misses_somebody(*at));
 }
 
 void Engine::satisfy_probes(Endpoint& at, Incoming& message) {

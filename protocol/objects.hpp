@@ -140,6 +140,8 @@ struct Endpoint : hook::Hook<hook::OfGroup> {
   boost::container::flat_map<std::uint32_t, std::unique_ptr<Outflow>> outflows; // by link
   std::uint64_t posts = 0;
   bool missed_somebody = false; // one of its peers has departed
+  bool has_far_peers = false;   // members of its group, or others in its table
+  bool has_kept_some = false;   // messages that came before their reads, but neighbours' (Space::neighbours)
   Departure how = Departure::none;
   bool killing = false; // its lists are being emptied: it must not be forgotten meanwhile
 

@@ -179,8 +179,10 @@ inline constexpr std::uint64_t drained_for_good = UINT64_MAX;
 struct Letterbox {
   struct alignas(4096) OfKernel {
     std::atomic<std::uint32_t> senders; // release
-    std::atomic<std::uint32_t> changes; // release: somebody has departed, or a read has been given up
-    Progress progress;                  // before P knows of it
+    std::atomic<std::uint32_t> changes; // release: somebody has departed, a read was given up, or K must know
+    // 1: P's reads that it may answer, or must fail; until then it need not hear of them. Before the change.
+    std::atomic<std::uint32_t> must_know;
+    Progress progress; // before P knows of it
     SenderEntry from[max_neighbours];
     ReceiverEntry to[max_neighbours];
   } kernel;

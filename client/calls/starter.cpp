@@ -113,6 +113,8 @@ Result<parc_op> Starter::write(const parc_envelope& envelope, std::span<const io
   PARC_TRY(direct, reaches(envelope.peer));
   if (direct) return tell(message);
   PARC_TRY(locate_write(message));
+  // What comes from such a neighbour, or from this program itself, comes by the kernel, too.
+  if (neighbours_ && neighbours_->may_send(envelope.peer)) neighbours_->inbox().share_reads();
   return send(shm::RequestKind::write, message);
 }
 
@@ -434,7 +436,10 @@ Result<bool> Starter::reaches(int peer) {
 
 // A read or probe, of whoever may answer it.
 Result<parc_op> Starter::ask(Message& message, shm::RequestKind kind) {
-  if (!neighbours_ || !neighbours_->may_send(message.envelope.peer)) return send(kind, message);
+  if (!neighbours_ || !neighbours_->may_send(message.envelope.peer)) {
+    if (neighbours_) neighbours_->inbox().share_reads();
+    return send(kind, message);
+  }
   if (ring_.dead()) return refused();
   message.local = true;
   shm::Request request = request_of(kind, message);

@@ -33,7 +33,8 @@ thread_local std::uint64_t Inbox::interrupt_word_ = 0;
 Inbox::Inbox(shm::Letterbox& own, Areas& areas, shm::NeighbourCounters& counters, Operations& operations,
              Ring& ring, Sleep& sleep, int rank)
     : own_(own), areas_(areas), counters_(counters), operations_(operations), ring_(ring), sleep_(sleep),
-      rank_(rank), neighbours_(static_cast<Neighbour*>(map_own(neighbours_bytes))) {}
+      rank_(rank), neighbours_(static_cast<Neighbour*>(map_own(neighbours_bytes))),
+      shares_(own.kernel.progress != shm::Progress::sender) {}
 
 Inbox::~Inbox() {
   while (!all_.empty()) unpost(all_.front());
@@ -115,19 +116,21 @@ bool Inbox::post(const shm::Request& request, bool background) {
   read.take(request);
   read.pair = request.peer >= 0 ? &neighbour(request.peer) : nullptr;
   read.number = ++posts_;
-  read.shared = read.pair == nullptr || read.pair->from == nullptr;
+  const bool anybodys = read.pair == nullptr || read.pair->from == nullptr;
+  read.shared = anybodys && shares_;
+  read.kept = anybodys && !shares_;
   const bool waits = !read.probes() || !has(request.flags, MessageFlags::no_wait);
   if (StoredMessage* const message = find_offered(read)) {
     if (read.probes())
       answer(read, *message);
     else
       give(read, *message);
-  } else if ((read.shared && unheard_) || starves(read)) {
+  } else if ((anybodys && unheard_) || starves(read)) {
     end(read.id(), {.error = PARC_ENOMEM});
   } else if (!waits) {
     if (read.shared) return ring_.push(request);
     end(read.id(), {});
-  } else if (!read.shared && read.pair->departed != 0) {
+  } else if (!anybodys && read.pair->departed != 0) {
     fail(read, read.pair->departed);
   } else {
     if (read.probes())
@@ -143,11 +146,9 @@ bool Inbox::post(const shm::Request& request, bool background) {
     if (may_be_taken(read)) {
       note_call();
       publish(read);
+      if (read.kept && !read.published) share_locked(); // the kernel would not find it
     }
-    if (!read.shared) return true;
-    shm::Request shared = request;
-    shared.with = shm::With::neighbours;
-    if (ring_.push(shared, read.probes() ? shm::Sleep::deep : shm::Sleep::light)) return true;
+    if (!read.shared || push(read)) return true;
     unpost(read);
     return false;
   }
@@ -213,6 +214,7 @@ bool Inbox::drain() {
 // What is said of departures is looked at first: then all that the departed have sent is seen.
 void Inbox::drain_locked() {
   const std::uint32_t changes = own_.kernel.changes.load(std::memory_order_acquire);
+  if (!shares_ && own_.kernel.must_know.load(std::memory_order_acquire) != 0) share_locked();
   hear_new_senders();
   for (std::uint32_t i = 0; i < sending_; ++i) drain(*senders_[i]);
   if (changes != changes_ || left_to_look_) {

@@ -6,7 +6,8 @@
 // (tests/model/neighbours.hpp).
 //
 // A read that names a sender with a queue is this program's business alone. One of any source, or of a row
-// that has sent nothing yet, is shared: the kernel has it, too, and who changes its owner word first has it.
+// that has sent nothing yet, is so until the kernel says that it must know (OfKernel::must_know), and shared
+// from then on: the kernel has it, too, and who changes its owner word first has it.
 // A message whose bytes are the kernel's business (a rendezvous) is matched here, and then asked of the
 // kernel by its name.
 //
@@ -69,6 +70,9 @@ public:
   void post_claimed(const shm::Request& request, std::uint64_t probe);
   // False: it is the kernel's to cancel.
   [[nodiscard]] bool cancel(parc_op id);
+  // The kernel hears of all reads and probes that it may answer from here on, of those that are posted first:
+  // one that it alone may answer is behind them.
+  void share_reads();
   // The program leaves: nothing is posted any more, what is ends, and the kernel is told what nobody has
   // read.
   void close();
@@ -119,6 +123,7 @@ private:
     MessageFlags flags = MessageFlags::none;
     shm::RequestKind kind = shm::RequestKind::none;
     bool shared = false;
+    bool kept = false;      // to be shared when the kernel must know
     bool given_up = false;  // by the kernel
     bool published = false; // for neighbours to take, or it need not be
     bool background = false;
@@ -151,6 +156,8 @@ private:
 
   // All of these with lock_ held.
   void drain_locked();
+  void share_locked();
+  [[nodiscard]] bool push(const Read& read);
   [[nodiscard]] bool has_new_senders() const {
     return own_.kernel.senders.load(std::memory_order_acquire) != accepted_;
   }
@@ -244,6 +251,7 @@ private:
   std::size_t unpublished_ = 0; // reads that are posted; while there are any nothing behind them is published
   std::uint32_t changes_ = 0;   // of the letterbox, looked at
   bool closed_ = false;
+  bool shares_; // the kernel must know; or it could not find what is posted, as nothing is published
   std::size_t background_ = 0; // reads of that kind that are posted
   bool left_to_look_ = false;  // at departures, as something could not be drained
   bool ended_some_ = false;    // others of this program may wait for it

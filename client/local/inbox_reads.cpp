@@ -13,6 +13,28 @@
 
 namespace parc::client {
 
+bool Inbox::push(const Read& read) {
+  shm::Request shared = read.request();
+  shared.with = shm::With::neighbours;
+  return ring_.push(shared, read.probes() ? shm::Sleep::deep : shm::Sleep::light);
+}
+
+void Inbox::share_reads() {
+  const Hold hold(*this);
+  share_locked();
+}
+
+// In their order. What a neighbour has taken is that one's business; where the kernel has gone the waits say
+// so.
+void Inbox::share_locked() {
+  if (std::exchange(shares_, true)) return;
+  for (Read& read : all_) {
+    if (!std::exchange(read.kept, false)) continue;
+    read.shared = true;
+    if (is_free(read)) (void)push(read);
+  }
+}
+
 bool Inbox::cancel(parc_op id) {
   const Hold hold(*this);
   Read* const read = posted_read(id);
@@ -232,6 +254,7 @@ std::optional<std::uint32_t> Inbox::hopeless(Read& read, bool all_drained) {
     if (read.shared) withdraw(read);
     return taker.departed;
   }
+  if (read.kept) return {}; // the kernel is to say so
   const bool drained = read.pair != nullptr ? !read.pair->stopped : all_drained;
   if (read.shared ? !read.given_up || !drained : read.pair->departed == 0) return {};
   if (!take_read(read)) return {};
@@ -259,7 +282,7 @@ void Inbox::set_aside(Read& read) {
 void Inbox::fail_shared() {
   for (auto next = all_.begin(); next != all_.end();) {
     Read& read = *next++;
-    if (!read.shared || !take_read(read)) continue;
+    if (!(read.shared || read.kept) || !take_read(read)) continue;
     unpost(read);
     end(read.id(), {.error = PARC_ENOMEM});
   }

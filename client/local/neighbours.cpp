@@ -51,6 +51,7 @@ Neighbours::~Neighbours() {
 
 void Neighbours::stop() {
   if (stopped_.load()) return;
+  inbox_.share_reads();
   shm::Request request{};
   request.kind = shm::RequestKind::neighbour;
   request.peer = -1;

@@ -37,6 +37,67 @@ std::int32_t NeighbourReads::queue_to(std::int32_t row, const NeighbourReads* ot
   return queue;
 }
 
+bool NeighbourReads::must_ask_for_reads() const {
+  return letterbox_.memory != nullptr &&
+         letterbox_.memory->kernel.must_know.load(std::memory_order_relaxed) == 0 &&
+         needs_.engine.must_know_reads(needs_.member.endpoint);
+}
+
+void NeighbourReads::ask_for_reads() const {
+  shm::Letterbox::OfKernel& ours = letterbox_.memory->kernel;
+  ours.must_know.store(1, std::memory_order_release);
+  ours.changes.fetch_add(1, std::memory_order_release);
+}
+
+// The memory of one that the program has got back is no longer what it has published.
+shm::Request NeighbourReads::request_of(const shm::PostedRead& posted, std::uint64_t id) const {
+  const bool unplaced = needs_.slots[shm::slot_of(id)].unplaced == shm::generation_of(id);
+  shm::Request read{};
+  read.kind = shm::RequestKind::read;
+  read.id = id;
+  read.flags = posted.flags.load(std::memory_order_relaxed);
+  read.pieces = unplaced ? shm::no_memory_yet : posted.pieces.load(std::memory_order_relaxed);
+  read.address = posted.address.load(std::memory_order_relaxed);
+  read.length = posted.length.load(std::memory_order_relaxed);
+  return read;
+}
+
+// None: it is somebody's, or none that other hosts may answer. What is written over meanwhile is over.
+std::optional<shm::Request> NeighbourReads::shared_read(std::uint64_t at) const {
+  const shm::Letterbox::OfOwner& owner = letterbox_.memory->owner;
+  const shm::PostedRead& posted = owner.posted[at % shm::read_slots];
+  const std::uint64_t id = posted.id.load(std::memory_order_relaxed), number = shm::slot_of(id);
+  if (number >= shm::read_slots || is_known(id)) return {};
+  shm::Request read = request_of(posted, id);
+  read.with = shm::With::neighbours;
+  read.peer = posted.row.load(std::memory_order_relaxed);
+  read.space = posted.space.load(std::memory_order_relaxed);
+  read.read.tag = posted.tag.load(std::memory_order_relaxed);
+  read.read.ignore = posted.ignore.load(std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_acquire);
+  if (owner.first.load(std::memory_order_relaxed) > at) return {};
+  const std::uint64_t open = shm::owner_word(shm::generation_of(id), shm::Owner::nobody);
+  if (letterbox_.memory->all.owners[number].load(std::memory_order_acquire) != open) return {};
+  return has_queue_from(read.peer) ? std::nullopt : std::optional(read);
+}
+
+bool NeighbourReads::has_queue_from(std::int32_t row) const {
+  const shm::Letterbox::OfKernel& ours = letterbox_.memory->kernel;
+  const auto* const end = ours.from + ours.senders.load(std::memory_order_relaxed);
+  return row >= 0 && std::find_if(ours.from, end,
+                                  [row](const shm::SenderEntry& sender) { return sender.row == row; }) != end;
+}
+
+bool NeighbourReads::is_known(std::uint64_t id) const {
+  return needs_.slots[shm::slot_of(id)].generation >= shm::generation_of(id);
+}
+
+void NeighbourReads::forget_older(std::uint64_t id) {
+  const Slot& slot = needs_.slots[shm::slot_of(id)];
+  if (slot.busy && slot.with == shm::With::neighbours && slot.generation < shm::generation_of(id))
+    needs_.engine.cancel(slot.handle);
+}
+
 void NeighbourReads::leave_unread(const shm::Request& request) const {
   const auto from = needs_.engine.address(needs_.member.endpoint, request.peer);
   if (!from) return;
@@ -73,18 +134,11 @@ std::optional<shm::Request> NeighbourReads::take(const shm::Request& write, std:
       !shm::is(owner, generation, shm::Owner::neighbour))
     return {};
   const Slot& before = needs_.slots[number];
-  const bool unplaced = before.unplaced == generation;
-  shm::Request read{};
-  read.kind = shm::RequestKind::read;
+  shm::Request read = request_of(posted, write.write.read);
   read.with = shm::With::taken;
   read.peer = row;
-  read.id = write.write.read;
   read.read.tag = write.id;
-  read.flags = posted.flags.load(std::memory_order_relaxed) &
-               (protocol::MessageFlags::from_end | protocol::MessageFlags::queued);
-  read.pieces = unplaced ? shm::no_memory_yet : posted.pieces.load(std::memory_order_relaxed);
-  read.address = posted.address.load(std::memory_order_relaxed);
-  read.length = posted.length.load(std::memory_order_relaxed);
+  read.flags &= protocol::MessageFlags::from_end | protocol::MessageFlags::queued;
   // What was shared there, this read or one that the program has withdrawn since, is nobody's any more.
   if (before.busy && before.with == shm::With::neighbours) needs_.engine.cancel(before.handle);
   // Once, and behind that: the library may have had all of it in fragments meanwhile.

@@ -43,6 +43,22 @@ public:
   // The queue for messages to the neighbour in a row; -1: they go through the kernel. `other` is that
   // neighbour, where it is attached.
   [[nodiscard]] std::int32_t queue_to(std::int32_t row, const NeighbourReads* other);
+  // From here on the program shares its reads: they may be answered, or fail, without its neighbours. It may
+  // have begun to compute before it hears of that: those that it has published are here already.
+  [[nodiscard]] bool must_ask_for_reads() const;
+  void ask_for_reads() const;
+  // Those, oldest first, as it would share them.
+  template <class Use> void each_published(const Use& use) const {
+    const std::uint64_t end = letterbox_.memory->owner.posts.load(std::memory_order_acquire);
+    const std::uint64_t first = letterbox_.memory->owner.first.load(std::memory_order_acquire);
+    if (end - first > shm::read_slots) return;
+    for (std::uint64_t at = first; at != end; ++at)
+      if (const auto read = shared_read(at)) use(*read);
+  }
+  // It may have shared that one, or a later one in its place, already.
+  [[nodiscard]] bool is_known(std::uint64_t id) const;
+  // A read that was begun for it, and that the library has had since, is over: its place has another.
+  void forget_older(std::uint64_t id);
   // The program leaves a neighbour's message unread.
   void leave_unread(const shm::Request& request) const;
 
@@ -64,6 +80,10 @@ public:
   [[nodiscard]] Teller teller(std::uint64_t number, const Slot& slot, const protocol::Outcome& outcome);
 
 private:
+  [[nodiscard]] shm::Request request_of(const shm::PostedRead& posted, std::uint64_t id) const;
+  [[nodiscard]] std::optional<shm::Request> shared_read(std::uint64_t at) const;
+  [[nodiscard]] bool has_queue_from(std::int32_t row) const;
+
   const Needs needs_;
   Letterboxes::Box letterbox_{};        // where it has one
   const shm::Tables* tables_ = nullptr; // once it is open

@@ -51,7 +51,9 @@ public:
     Slot& slot = (*this)[shm::slot_of(id)];
     const std::uint64_t generation = shm::generation_of(id);
     if (slot.busy || generation < slot.generation + (again ? 0 : 1)) return nullptr;
+    const std::uint64_t unplaced = slot.unplaced; // of this one, perhaps, before it was known here
     slot = Slot();
+    slot.unplaced = unplaced;
     slot.generation = shm::generation_of(id);
     slot.busy = true;
     return &slot;

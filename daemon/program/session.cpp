@@ -420,8 +420,15 @@ void Session::publish(Counters& counters) {
 }
 
 void Session::backlog_changed() {
-  if (attached())
-    control_->header.kernel_unread.store(engine_.backlog(member_.endpoint).unread, std::memory_order_relaxed);
+  if (!attached()) return;
+  control_->header.kernel_unread.store(engine_.backlog(member_.endpoint).unread, std::memory_order_relaxed);
+  if (!neighbour_reads_.must_ask_for_reads()) return;
+  neighbour_reads_.ask_for_reads();
+  completed();
+  loop_.after_step([this] { // the engine is in the middle of something
+    if (state_ == State::running)
+      neighbour_reads_.each_published([this](const shm::Request& read) { start(read); });
+  });
 }
 
 } // namespace parc::daemon

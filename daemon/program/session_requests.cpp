@@ -103,8 +103,9 @@ void Session::start(const shm::Request& request) {
       (request.with == shm::With::neighbours && writes) ||
       (request.with != shm::With::nobody && !neighbour_reads_.has_letterbox()))
     return broke("it shared an operation with neighbours that it has not");
-  if (request.with == shm::With::neighbours && neighbour_reads_.is_taken(request.id))
-    return; // faster than this request
+  if (request.with == shm::With::neighbours && knows(shm::slot_of(request.id)) &&
+      (neighbour_reads_.is_taken(request.id) || neighbour_reads_.is_known(request.id)))
+    return; // a neighbour, or the kernel, was faster than this request
   if (request.with == shm::With::rendezvous)
     neighbour_reads_.withdraw(request.id); // what was shared is now that message's
   Slot* slot = take_slot(request, writes ? shm::is_write : shm::is_read);
@@ -197,6 +198,7 @@ void Session::hold_memory(const Extents::Used& used) {
 
 Session::Slot* Session::take_slot(const shm::Request& request, bool (*of_its_kind)(std::uint64_t)) {
   const std::uint64_t number = shm::slot_of(request.id);
+  if (knows(number)) neighbour_reads_.forget_older(request.id);
   Slot* slot = knows(number) && of_its_kind(number)
                    ? slots_.take(request.id, request.with == shm::With::rendezvous)
                    : nullptr;
@@ -524,11 +526,13 @@ void Session::unplace(const shm::Request& request) {
   const std::uint64_t read = request.unplaced.read, number = shm::slot_of(read);
   if (!shm::is_read(number) || !knows(number)) return broke("it wanted memory back of what is no read");
   Slot* const slot = slots_.find(read);
+  const bool published = request.with == shm::With::taken,
+             shared = slot != nullptr && slot->with == shm::With::neighbours;
   bool possible = false;
-  if (request.with == shm::With::taken) {
+  if (published && !shared) {
     possible = !neighbour_reads_.is_taken(read);
-  } else if (slot != nullptr && slot->with == request.with && !NeighbourReads::is_matched(read, *slot) &&
-             engine_.unplace(slot->handle)) {
+  } else if (slot != nullptr && (shared || slot->with == request.with) &&
+             !NeighbourReads::is_matched(read, *slot) && engine_.unplace(slot->handle)) {
     extents_.drop(slot->used);
     slot->used.reset();
     possible = slot->late = true;

@@ -158,6 +158,7 @@ BOOST_AUTO_TEST_CASE(neighbours_match_every_message_once_and_in_order) {
                                {.senders = 2, .messages = 1, .threads = 2, .stays = true},
                                {.threads = 2},
                                {.remote = true},
+                               {.messages = 1, .remote = true, .stays = true},
                                {.dies = true},
                                {.messages = 1, .remote = true, .dies = true},
                                {.senders = 2},
@@ -180,6 +181,10 @@ BOOST_AUTO_TEST_CASE(what_neighbours_leave_out_is_seen) {
   BOOST_TEST(explore(Neighbours{.stays = true, .publishes_unfenced = true}).stuck.has_value());
   BOOST_TEST(explore(Neighbours{.stays = true, .sleeps_unfenced = true}).stuck.has_value());
   BOOST_TEST(explore(Neighbours{.stays = true, .barriers = true, .sleeps_unfenced = true}).stuck.has_value());
+  BOOST_TEST(
+      explore({.messages = 1, .remote = true, .stays = true, .sleeps_unasked = true}).stuck.has_value());
+  BOOST_TEST(
+      explore({.messages = 1, .remote = true, .stays = true, .asks_silently = true}).stuck.has_value());
 }
 
 BOOST_AUTO_TEST_CASE(a_pair_gets_on_whatever_another_one_leaves_undrained) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace parc::model {
 namespace {
@@ -80,7 +81,10 @@ struct State {
   std::uint8_t matched[reads];                       // the message that has each read
   bool done[reads];                                  // and is in it
   bool remote_taken, death_known;
-  bool rung; // the kernel has, and the receiver has not woken since
+  bool must_know, asking; // the kernel: the reads; it is about to ring
+  bool shares;            // the receiver has seen that
+  std::uint8_t known;     // reads that it has told the kernel
+  bool rung;              // the kernel has, and the receiver has not woken since
 };
 
 class Model final : public Explorer<State> {
@@ -275,10 +279,12 @@ private:
       return true;
     case Thread::tell:
       store(s, actor, posted, ++me.post);
+      if (s.shares) s.known = me.post;
       me.told = true;
       me.step = set_.posts_unlocked ? Thread::acquire : Thread::load;
       return true;
     case Thread::load:
+      if (s.must_know && !std::exchange(s.shares, true)) s.known = s.threads[0].post;
       me.tail = s.memory[tails + me.sender];
       me.read = 0;
       me.step = Thread::match;
@@ -373,6 +379,7 @@ private:
     bool something = false;
     for (std::size_t sender = 0; sender < set_.senders; ++sender)
       something |= s.memory[tails + sender] != s.heads[sender];
+    something |= s.must_know && !s.shares && !set_.sleeps_unasked;
     me.step = something ? Thread::wait : Thread::sleeps;
     if (something) {
       if (!has_room(s, actor)) return false;
@@ -388,12 +395,14 @@ private:
       return true;
     }
     if (!may_swap(s, actor) || s.memory[lock] != unlocked) return false;
+    bool something = s.must_know && !s.shares;
     for (std::size_t sender = 0; sender < set_.senders; ++sender)
-      if (s.memory[tails + sender] != s.heads[sender]) {
-        s.memory[lock] = locked;
-        me.step = Thread::load;
-        return true;
-      }
+      something |= s.memory[tails + sender] != s.heads[sender];
+    if (something) {
+      s.memory[lock] = locked;
+      me.step = Thread::load;
+      return true;
+    }
     if (const std::size_t lost = taken_by_dead(s); lost != reads) {
       give(s, lost, given_up);
       return true;
@@ -432,7 +441,18 @@ private:
         next.rung = true;
         visit(next);
       }
-    const Word* const published = s.memory + claims + s.memory[posted];
+    if (set_.remote && !s.must_know) {
+      State next = s;
+      next.must_know = next.asking = true;
+      visit(next);
+    }
+    if (s.asking) {
+      State next = s;
+      next.asking = false;
+      next.rung = s.rung || (s.memory[asleep] != 0 && !set_.asks_silently);
+      visit(next);
+    }
+    const Word* const published = s.memory + claims + std::min(s.memory[posted], s.known);
     const Word* const free = std::find(s.memory + claims, published, open);
     if (set_.remote && !s.remote_taken && free != published) {
       State next = s;

@@ -6,8 +6,9 @@
 //
 // A message is published in its sender's ring, and the receiver matches it when it drains that; or its sender
 // takes a read that the receiver has published, by compare-and-swap on its claim word, and asks the kernel
-// for the copy. The kernel takes reads of any source by the same word; one that the dead had taken without
-// having asked fails. The receiver sleeps, and is rung for by who publishes, through the kernel.
+// for the copy. The kernel takes reads of any source by the same word, once it has said that it must know
+// them and been told; one that the dead had taken without having asked fails. The receiver sleeps, and is
+// rung for by who publishes, through the kernel.
 #pragma once
 
 #include "tests/model/explorer.hpp"
@@ -31,6 +32,8 @@ struct Neighbours {
   bool leaves_claims = false;      // nobody ends the reads that the dead had taken
   bool publishes_unfenced = false; // a sender asks who sleeps before what it has published is seen
   bool sleeps_unfenced = false;    // the receiver looks once more before it is seen to sleep
+  bool sleeps_unasked = false;     // and not whether the kernel must know its reads
+  bool asks_silently = false;      // the kernel does not ring then
 };
 
 // Done: all reads have ended; stuck is one that waits although it need not. Broken: a message was doubled, or

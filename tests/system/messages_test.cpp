@@ -8,6 +8,7 @@
 #include <boost/test/unit_test.hpp>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 
 namespace parc::test {
 namespace {
@@ -307,6 +308,22 @@ BOOST_DATA_TEST_CASE(long_messages_to_who_waits, all_ways, way) {
 }
 
 // Some of them: who has just begun to wait, or does not get a core, is not seen to.
+// Reads of which the kernel was not told, as neighbours alone could answer them.
+BOOST_AUTO_TEST_CASE(reads_from_anybody_on_one_host) {
+  Hosts hosts(2);
+  for (const std::string how : {"kernel", "left"}) {
+    const std::string file = hosts.directory() + "/go-" + how;
+    Process job = hosts.run({"-n", "3", programs + "anybody", how, file});
+    BOOST_TEST(eventually([&] { return job.output().find("waits") != std::string::npos || !job.running(); }));
+    BOOST_TEST(eventually([&] { return hosts.ranks_sleep() || !job.running(); }));
+    std::ofstream{file};
+    BOOST_TEST(job.wait() == 0, job << hosts);
+  }
+  check_job(hosts, {"-n", "2", programs + "anybody", "computes", hosts.directory() + "/go"});
+  for (int round = 0; round < 3; ++round) check_job(hosts, {"-n", "3", programs + "anybody", "mixed"});
+  check_job(hosts, {"--hosts", "a", programs + "anybody", "spawned", "b"});
+}
+
 BOOST_AUTO_TEST_CASE(long_messages_to_who_waits_come_in_fragments) {
   Hosts hosts(1);
   for (const char* how : {"waits", "looks"}) {

@@ -185,6 +185,38 @@ BOOST_DATA_TEST_CASE(a_read_may_be_answered_at_once, distances, far) {
   BOOST_TEST(answers());
 }
 
+// Programs of one host keep their reads to themselves until then.
+BOOST_AUTO_TEST_CASE(reads_must_be_known_for_good_when_something_has_happened) {
+  for (const char* const what : {"far", "kept", "left", "had left", "nothing"}) {
+    const bool nothing = what == std::string_view("nothing");
+    Hosts hosts({0, what == std::string_view("far"), 0});
+    const auto must_know = [&] { return hosts.engine(0).must_know_reads(hosts.endpoint(0)); };
+    Bytes in(8), out(8);
+    if (what == std::string_view("kept")) (void)hosts.write(1, 0, 5, out);
+    if (what == std::string_view("left")) leave(hosts, 1);
+    if (what == std::string_view("had left")) {
+      Engine& engine = hosts.engine(0);
+      const std::uint64_t other = engine.add_endpoint(), late = engine.add_endpoint();
+      const std::int32_t row = engine.add_row(late, {here, other});
+      BOOST_TEST(!engine.must_know_reads(late));
+      const std::uint64_t later = engine.add_endpoint();
+      BOOST_TEST((engine.open(other, 900) && engine.add_row(other, {here, late}) >= 0));
+      (void)engine.write(other, {.cookie = 901, .destination = 0, .tag = 1, .memory = {out.data(), 8}});
+      engine.leave(other); // it is still there, as it is not read
+      BOOST_TEST((engine.must_know_reads(late) && row >= 0));
+      BOOST_TEST(!engine.must_know_reads(later));
+      BOOST_TEST(engine.add_row(later, {here, other}) >= 0);
+      BOOST_TEST(engine.must_know_reads(later));
+      continue;
+    }
+    hosts.settle();
+    BOOST_TEST(must_know() == !nothing, what);
+    if (what == std::string_view("kept")) (void)hosts.read(0, 1, 5, in);
+    hosts.settle();
+    BOOST_TEST(must_know() == !nothing, what);
+  }
+}
+
 // What it wrote before it left is delivered, though no read is there for long.
 BOOST_DATA_TEST_CASE(the_words_of_a_rank_that_left, distances* data::make({8, 5000, 200'000, 1'000'000}), far,
                      size) {

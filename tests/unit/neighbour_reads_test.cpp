@@ -134,6 +134,60 @@ BOOST_AUTO_TEST_CASE(a_taken_read_is_as_its_reader_has_published_it) {
   BOOST_TEST(!host.second.reads.take(write, 6).has_value()); // twice
 }
 
+// It may compute when its kernel must know what it has posted.
+BOOST_AUTO_TEST_CASE(what_is_published_is_found) {
+  Neighbours host;
+  BOOST_TEST(!host.second.reads.must_ask_for_reads()); // there is no letterbox
+  host.first.open();
+  host.second.open();
+  BOOST_TEST(!host.second.reads.must_ask_for_reads());
+  host.engine.add_row(2, {static_cast<std::int32_t>(host.engine.add_link({})), 1});
+  BOOST_TEST(host.second.reads.must_ask_for_reads());
+  host.second.reads.ask_for_reads();
+  BOOST_TEST(!host.second.reads.must_ask_for_reads());
+  BOOST_TEST(host.memory(host.second).kernel.must_know.load() == 1u);
+  BOOST_TEST(host.first.reads.queue_to(host.row, &host.second.reads) == 0);
+
+  shm::Letterbox& box = host.memory(host.second);
+  const auto post = [&](std::uint64_t number, std::int32_t row, Owner owner) {
+    const std::uint64_t at = box.owner.posts.load(), id = shm::id_of(3, number);
+    shm::PostedRead& posted = box.owner.posted[at % shm::read_slots];
+    posted.id = id;
+    posted.tag = 100 + number;
+    posted.row = row;
+    posted.space = protocol::Space::programs;
+    posted.length = number;
+    posted.address = 4096;
+    box.all.owners[number] = shm::owner_word(3, owner);
+    box.owner.posts = at + 1;
+  };
+  const std::int32_t of_first = box.kernel.from[0].row;
+  post(1, -1, Owner::nobody);
+  post(2, of_first, Owner::nobody); // no other host answers it
+  post(3, of_first + 9, Owner::nobody);
+  post(4, -1, Owner::neighbour);
+  post(5, -1, Owner::library);
+  post(6, -1, Owner::nobody);
+  (void)host.second.shared(shm::id_of(3, 6)); // it was shared
+  (void)host.second.slots.take(shm::id_of(2, 7));
+  host.second.slots[7].unplaced = 3;
+  host.second.slots[7].busy = false;
+  post(7, -1, Owner::nobody);
+  std::vector<shm::Request> found;
+  host.second.reads.each_published([&](const shm::Request& read) { found.push_back(read); });
+  BOOST_REQUIRE(found.size() == 3u);
+  const std::uint64_t numbers[] = {1, 3, 7};
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    BOOST_TEST((found[i].id == shm::id_of(3, numbers[i]) && found[i].read.tag == 100 + numbers[i]));
+    BOOST_TEST((found[i].with == With::neighbours && found[i].kind == shm::RequestKind::read));
+    BOOST_TEST(found[i].pieces == (numbers[i] == 7 ? shm::no_memory_yet : 0));
+  }
+  box.owner.first = 2;
+  found.clear();
+  host.second.reads.each_published([&](const shm::Request& read) { found.push_back(read); });
+  BOOST_TEST(found.size() == 2u);
+}
+
 BOOST_AUTO_TEST_CASE(what_a_neighbour_claims_is_checked) {
   Neighbours host;
   BOOST_TEST(!host.second.reads.take({}, 0).has_value()); // there is no letterbox
