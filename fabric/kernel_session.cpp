@@ -344,11 +344,13 @@ int KernelSession::progress(double timeout) {
 
 // On a host whose cores all compute, looks cost somebody's time.
 int KernelSession::poll() {
+  const bool timed = patience.is_timed();
+  const Clock::time_point before = timed ? Clock::now() : Clock::time_point();
   const int taken = progress(0);
   const auto nothing = [&] { return taken >= 0 && found_.load(std::memory_order_relaxed) == seen; };
   if (nothing()) {
     const Clock::time_point now = Clock::now();
-    const Patience::Next next = patience.looked(now);
+    const Patience::Next next = patience.looked(now, timed ? now - before : Clock::duration());
     if (next.offer_core) sched_yield();
     const int late = next.sleep.count() != 0 ? sleep_until(now + next.sleep) : 0;
     const bool at_once = !next.offer_core && next.sleep.count() == 0;

@@ -11,7 +11,8 @@
 // wakes nobody. While it is young it sleeps no longer than it is awake, so that a program that tests many
 // requests in a row is never slowed down by more than that factor; as it grows old it sleeps most of the
 // time: then it is a wait. Where somebody computes on this core, which an offer of it that is taken for long
-// shows, it sleeps sooner and longer.
+// shows, it sleeps sooner and longer. What a library does between its looks takes a part of the time that
+// they take; who does more than that between them works, and never sleeps, however soon it looks again.
 #pragma once
 
 #include <algorithm>
@@ -27,18 +28,29 @@ public:
     Clock::duration sleep{}; // 0: not at all
   };
 
-  // A look that ended at `now` has found nothing.
-  [[nodiscard]] Next looked(Clock::time_point now) {
-    if (ended_ || (now - last_ > (after_sleep_ ? held_up : at_once) && !is_excused(now))) begin(now);
-    if (++looks_ % looks_an_offer != 0) return {};
+  // The next look's own time is wanted.
+  [[nodiscard]] bool is_timed() const { return (looks_ + 1) % looks_a_sample == 0; }
+
+  // A look that ended at `now` has found nothing; `own` is its time, where that was wanted.
+  [[nodiscard]] Next looked(Clock::time_point now, Clock::duration own = {}) {
+    const bool late = now - last_ > (after_sleep_ ? held_up : at_once);
+    if (ended_ || (late && !is_excused(now)))
+      begin(now);
+    else if (!late && !after_sleep_)
+      passed_ += now - last_;
+    looking_ += own * looks_a_sample;
+    if (++looks_ % looks_a_window == 0) passed_ /= 2, looking_ /= 2; // it may become another
+    if (looks_ % looks_an_offer != 0) return {};
     const Clock::duration most = longest_now(now);
-    if (most < shortest_sleep) return {.offer_core = true};
+    if (most < shortest_sleep || works()) return {.offer_core = true};
     return {.sleep = std::min<Clock::duration>(most, longest_sleep)};
   }
 
   // What belongs to a row besides, from `before` to `now`: the call that asks for a look.
   void called(Clock::time_point before, Clock::time_point now) {
     if (ended_ || (before - last_ > (after_sleep_ ? held_up : at_once) && !is_excused(before))) begin(before);
+    passed_ += now - before;
+    looking_ += now - before;
     last_ = now;
   }
 
@@ -58,7 +70,7 @@ private:
   static constexpr std::chrono::microseconds at_once{2}, held_up{100}, before_sleep{200},
       shortest_sleep{250}; // shorter ones parc_completions polls
   static constexpr unsigned looks_a_late_one = 500;
-  static constexpr unsigned looks_an_offer = 16;
+  static constexpr unsigned looks_an_offer = 16, looks_a_sample = 8, looks_a_window = 512;
   static constexpr std::chrono::milliseconds young{1}, old{10}, longest_sleep{16};
   static constexpr int part_of_age = 16;
   // Kernels and neighbours that poll, too, mostly give the core back sooner; the scheduler's slices are
@@ -75,9 +87,11 @@ private:
     return awake < before_sleep ? Clock::duration{} : share_of(age) * awake - slept_;
   }
 
+  [[nodiscard]] bool works() const { return passed_ > 2 * looking_; }
+
   void begin(Clock::time_point now) {
     began_ = last_ = now;
-    slept_ = {};
+    slept_ = passed_ = looking_ = {};
     looks_ = late_ = 0;
     after_sleep_ = ended_ = false;
   }
@@ -90,7 +104,8 @@ private:
 
   Clock::time_point began_{}, last_{}, shared_until_{};
   Clock::duration slept_{};
-  unsigned looks_ = 0, late_ = 0; // of the row
+  Clock::duration passed_{}, looking_{}; // awake, and of that in looks: of the last ones
+  unsigned looks_ = 0, late_ = 0;        // of the row
   bool after_sleep_ = false, ended_ = true;
 };
 

@@ -19,12 +19,13 @@ struct Looks {
   Time now{1h};
   Patience::Clock::duration slept{};
   Patience::Clock::duration offered = 1us; // how long an offer of the core takes
+  Patience::Clock::duration work{};        // in the time of each look, and not the look's own
 
   // Looks so often in a row, each of which takes so long and finds nothing.
   void look(int times, Patience::Clock::duration each = 500ns) {
     for (int i = 0; i < times; ++i) {
       now += each;
-      const Patience::Next next = patience.looked(now);
+      const Patience::Next next = patience.looked(now, patience.is_timed() ? each - work : 0ns);
       const Time before = now;
       now += next.offer_core ? offered : next.sleep;
       slept += next.sleep;
@@ -39,6 +40,23 @@ BOOST_AUTO_TEST_CASE(looks_with_work_between_never_sleep) {
   Looks looks;
   looks.look(100'000, 3us);
   BOOST_TEST(looks.slept.count() == 0);
+}
+
+// Of half a microsecond each: a library has less to do between its looks than they take, a program more.
+BOOST_AUTO_TEST_CASE(who_works_for_longer_than_it_looks_never_sleeps) {
+  for (const auto work : {300ns, 400ns, 200ns, 50ns}) {
+    for (const auto offered : {1us, 3000us}) { // somebody computes on its core
+      Looks looks;
+      looks.work = work;
+      looks.offered = offered;
+      looks.look(1'000'000);
+      BOOST_TEST((looks.slept.count() == 0) == (work > 250ns), work.count());
+      looks.work = 100ns; // it has no work any more
+      looks.slept = {};
+      looks.look(20'000);
+      BOOST_TEST(looks.slept.count() != 0, work.count());
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(who_tests_many_requests_in_a_row_is_not_made_to_wait) {
