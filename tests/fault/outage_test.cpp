@@ -80,8 +80,8 @@ void run_over_a_silent_stream(const std::string& early_release) {
   Paths paths(2, {"--streams", "4"});
   const std::vector<std::vector<std::string>> programs{
       {PARC_TEST_PROGRAMS "/ring", "16000000", "100"},
-      {PARC_TEST_PROGRAMS "/random_messages", "8", "1500"},
-      {PARC_TEST_PROGRAMS "/early_gets", "random", "8", "60"}};
+      {PARC_TEST_PROGRAMS "/random_messages", "8", "6000"},
+      {PARC_TEST_PROGRAMS "/early_gets", "random", "8", "200"}};
   for (const std::vector<std::string>& program : programs) {
     std::vector<std::string> words{"--hosts", "a,b", "--early-release=" + early_release};
     words.insert(words.end(), program.begin(), program.end());
