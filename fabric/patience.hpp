@@ -34,11 +34,12 @@ public:
   // A look that ended at `now` has found nothing; `own` is its time, where that was wanted.
   [[nodiscard]] Next looked(Clock::time_point now, Clock::duration own = {}) {
     const bool late = now - last_ > (after_sleep_ ? held_up : at_once);
-    if (ended_ || (late && !is_excused(now)))
+    if (ended_ || (late && !is_excused(now))) {
       begin(now);
-    else if (!late && !after_sleep_)
+    } else if (!late && !after_sleep_ && !after_offer_) { // else who else was on the core is counted
       passed_ += now - last_;
-    looking_ += own * looks_a_sample;
+      looking_ += own * looks_a_sample;
+    }
     if (++looks_ % looks_a_window == 0) passed_ /= 2, looking_ /= 2; // it may become another
     if (looks_ % looks_an_offer != 0) return {};
     const Clock::duration most = longest_now(now);
@@ -48,7 +49,11 @@ public:
 
   // What belongs to a row besides, from `before` to `now`: the call that asks for a look.
   void called(Clock::time_point before, Clock::time_point now) {
-    if (ended_ || (before - last_ > (after_sleep_ ? held_up : at_once) && !is_excused(before))) begin(before);
+    const bool late = before - last_ > (after_sleep_ ? held_up : at_once);
+    if (ended_ || (late && !is_excused(before)))
+      begin(before);
+    else if (!late && !after_sleep_ && !after_offer_)
+      passed_ += before - last_;
     passed_ += now - before;
     looking_ += now - before;
     last_ = now;
@@ -59,6 +64,7 @@ public:
     const bool slow = next.offer_core && now - before > slow_offer;
     if (slow) shared_until_ = now + remembered;
     after_sleep_ = next.sleep.count() != 0;
+    after_offer_ = next.offer_core;
     if (after_sleep_ || slow) slept_ += now - before;
     last_ = now;
   }
@@ -70,7 +76,8 @@ private:
   static constexpr std::chrono::microseconds at_once{2}, held_up{100}, before_sleep{200},
       shortest_sleep{250}; // shorter ones parc_completions polls
   static constexpr unsigned looks_a_late_one = 500;
-  static constexpr unsigned looks_an_offer = 16, looks_a_sample = 8, looks_a_window = 512;
+  static constexpr unsigned looks_an_offer = 16, looks_a_window = 512;
+  static constexpr unsigned looks_a_sample = 7; // what comes in each eighth look falls on any of them
   static constexpr std::chrono::milliseconds young{1}, old{10}, longest_sleep{16};
   static constexpr int part_of_age = 16;
   // Kernels and neighbours that poll, too, mostly give the core back sooner; the scheduler's slices are
@@ -93,7 +100,7 @@ private:
     began_ = last_ = now;
     slept_ = passed_ = looking_ = {};
     looks_ = late_ = 0;
-    after_sleep_ = ended_ = false;
+    after_sleep_ = after_offer_ = ended_ = false;
   }
 
   bool is_excused(Clock::time_point now) {
@@ -106,7 +113,7 @@ private:
   Clock::duration slept_{};
   Clock::duration passed_{}, looking_{}; // awake, and of that in looks: of the last ones
   unsigned looks_ = 0, late_ = 0;        // of the row
-  bool after_sleep_ = false, ended_ = true;
+  bool after_sleep_ = false, after_offer_ = false, ended_ = true;
 };
 
 } // namespace parc::fabric

@@ -59,6 +59,46 @@ BOOST_AUTO_TEST_CASE(who_works_for_longer_than_it_looks_never_sleeps) {
   }
 }
 
+// Now and then somebody else has its core for a moment.
+BOOST_AUTO_TEST_CASE(who_works_and_is_held_up_never_sleeps) {
+  for (const auto held : {5us, 20us, 90us}) {
+    Looks looks;
+    looks.work = 300ns;
+    for (int round = 0; round < 200; ++round) {
+      looks.look(5000 + round); // falls on each kind of look
+      looks.work = 0ns;
+      looks.look(1, held);
+      looks.work = 300ns;
+    }
+    BOOST_TEST(looks.slept.count() == 0, held.count());
+  }
+}
+
+// Its look is a call, and what the program does before that.
+BOOST_AUTO_TEST_CASE(who_works_between_calls_never_sleeps) {
+  for (const auto work : {50ns, 600ns}) {
+    Looks looks;
+    for (int i = 0; i < 100'000; ++i) {
+      looks.now += work;
+      const Time before = looks.now;
+      looks.now += 200ns;
+      looks.patience.called(before, looks.now);
+      looks.look(1, 200ns);
+    }
+    BOOST_TEST((looks.slept.count() == 0) == (work > 500ns), work.count());
+  }
+}
+
+// The first look after an offer is slower.
+BOOST_AUTO_TEST_CASE(an_offer_makes_no_work_of_a_wait) {
+  Looks looks;
+  for (int i = 0; i < 100'000; ++i) {
+    looks.look(1, i % 16 == 0 ? 1100ns : 100ns);
+    looks.work = (i + 1) % 16 == 0 ? 0ns : 30ns;
+  }
+  BOOST_TEST(looks.slept.count() != 0);
+}
+
 BOOST_AUTO_TEST_CASE(who_tests_many_requests_in_a_row_is_not_made_to_wait) {
   Looks looks;
   for (int step = 0; step < 1000; ++step) {
