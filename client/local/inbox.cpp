@@ -146,7 +146,12 @@ bool Inbox::post(const shm::Request& request, bool background) {
     if (may_be_taken(read)) {
       note_call();
       publish(read);
-      if (read.kept && !read.published) share_locked(); // the kernel would not find it
+      // Where the kernel would not find it. It says that it must know before it looks what is published.
+      if (read.kept) std::atomic_thread_fence(std::memory_order_seq_cst);
+      if (read.kept && (!read.published || kernel_must_know())) {
+        share_locked();
+        return true;
+      }
     }
     if (!read.shared || push(read)) return true;
     unpost(read);
@@ -214,7 +219,7 @@ bool Inbox::drain() {
 // What is said of departures is looked at first: then all that the departed have sent is seen.
 void Inbox::drain_locked() {
   const std::uint32_t changes = own_.kernel.changes.load(std::memory_order_acquire);
-  if (!shares_ && own_.kernel.must_know.load(std::memory_order_acquire) != 0) share_locked();
+  if (!shares_ && kernel_must_know()) share_locked();
   hear_new_senders();
   for (std::uint32_t i = 0; i < sending_; ++i) drain(*senders_[i]);
   if (changes != changes_ || left_to_look_) {
@@ -384,12 +389,12 @@ void Inbox::take_fragment(Neighbour& from, const shm::Cell& cell, const std::byt
   ++fragments_;
   if (read->arrived != fragment.total ||
       !owner_word(*read).compare_exchange_strong(
-          word, shm::owner_word(read->generation(), shm::Owner::library), std::memory_order_acq_rel))
+          word, shm::owner_word(read->generation(), shm::Owner::library), std::memory_order_seq_cst))
     return;
   entry.placed = true;
   Operations::End message = message_of(from, cell);
   message.total = fragment.total;
-  if (read->shared) withdraw(*read);
+  if (may_be_in_kernel(*read)) withdraw(*read);
   unpost(*read);
   end(read->id(), message);
 }

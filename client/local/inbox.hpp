@@ -172,6 +172,13 @@ private:
   [[nodiscard]] bool take(Neighbour& from, const shm::Cell& cell, const std::byte* body);
   void take_fragment(Neighbour& from, const shm::Cell& cell, const std::byte* body);
   void withdraw(const Read& read);
+  [[nodiscard]] bool kernel_must_know() const {
+    return own_.kernel.must_know.load(std::memory_order_seq_cst) != 0;
+  }
+  // Behind a change of its owner word: the kernel looks at that when it has said that it must know.
+  [[nodiscard]] bool may_be_in_kernel(const Read& read) const {
+    return read.shared || (read.kept && kernel_must_know());
+  }
   [[nodiscard]] static bool may_store(const Neighbour& from);
   [[nodiscard]] StoredMessage* store(Neighbour& from, const shm::Cell& cell, const std::byte* body);
   void answer_probes(StoredMessage& message);

@@ -175,8 +175,9 @@ bool Inbox::take_read(Read& read, bool withdraws) {
   const std::uint64_t generation = read.generation();
   const std::uint64_t ours = shm::owner_word(generation, shm::Owner::library);
   std::uint64_t seen = shm::owner_word(generation, shm::Owner::nobody);
-  if (owner_word(read).compare_exchange_strong(seen, ours, std::memory_order_acq_rel)) {
-    if (withdraws && read.shared) withdraw(read);
+  if (owner_word(read).compare_exchange_strong(seen, ours, std::memory_order_seq_cst,
+                                               std::memory_order_acquire)) {
+    if (withdraws && may_be_in_kernel(read)) withdraw(read);
     return true;
   }
   if (!shm::is(seen, generation, shm::Owner::given_up)) return false;
@@ -251,7 +252,7 @@ std::optional<std::uint32_t> Inbox::hopeless(Read& read, bool all_drained) {
     // All that it has sent has been looked at by then.
     if (taker.place != place || taker.departed == 0) return {};
     if (!is_pending(read)) return {}; // it has asked
-    if (read.shared) withdraw(read);
+    if (may_be_in_kernel(read)) withdraw(read);
     return taker.departed;
   }
   if (read.kept) return {}; // the kernel is to say so

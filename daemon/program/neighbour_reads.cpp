@@ -45,7 +45,8 @@ bool NeighbourReads::must_ask_for_reads() const {
 
 void NeighbourReads::ask_for_reads() const {
   shm::Letterbox::OfKernel& ours = letterbox_.memory->kernel;
-  ours.must_know.store(1, std::memory_order_release);
+  ours.must_know.store(1,
+                       std::memory_order_seq_cst); // before what is published, and whose it is, is looked at
   ours.changes.fetch_add(1, std::memory_order_release);
 }
 
@@ -77,13 +78,14 @@ std::optional<shm::Request> NeighbourReads::shared_read(std::uint64_t at) const 
   std::atomic_thread_fence(std::memory_order_acquire);
   if (owner.first.load(std::memory_order_relaxed) > at) return {};
   const std::uint64_t open = shm::owner_word(shm::generation_of(id), shm::Owner::nobody);
-  if (letterbox_.memory->all.owners[number].load(std::memory_order_acquire) != open) return {};
+  if (letterbox_.memory->all.owners[number].load(std::memory_order_seq_cst) != open) return {};
   return has_queue_from(read.peer) ? std::nullopt : std::optional(read);
 }
 
 bool NeighbourReads::has_queue_from(std::int32_t row) const {
   const shm::Letterbox::OfKernel& ours = letterbox_.memory->kernel;
-  const auto* const end = ours.from + ours.senders.load(std::memory_order_relaxed);
+  const auto* const end =
+      ours.from + std::min(ours.senders.load(std::memory_order_relaxed), shm::max_neighbours);
   return row >= 0 && std::find_if(ours.from, end,
                                   [row](const shm::SenderEntry& sender) { return sender.row == row; }) != end;
 }

@@ -47,13 +47,15 @@ public:
   // have begun to compute before it hears of that: those that it has published are here already.
   [[nodiscard]] bool must_ask_for_reads() const;
   void ask_for_reads() const;
-  // Those, oldest first, as it would share them.
-  template <class Use> void each_published(const Use& use) const {
-    const std::uint64_t end = letterbox_.memory->owner.posts.load(std::memory_order_acquire);
+  // Those up to `end`, oldest first, as it would share them, while use(read) is true.
+  [[nodiscard]] std::uint64_t published() const {
+    return letterbox_.memory->owner.posts.load(std::memory_order_seq_cst);
+  }
+  template <class Use> void each_published(std::uint64_t end, const Use& use) const {
     const std::uint64_t first = letterbox_.memory->owner.first.load(std::memory_order_acquire);
     if (end - first > shm::read_slots) return;
     for (std::uint64_t at = first; at != end; ++at)
-      if (const auto read = shared_read(at)) use(*read);
+      if (const auto read = shared_read(at); read && !use(*read)) return;
   }
   // It may have shared that one, or a later one in its place, already.
   [[nodiscard]] bool is_known(std::uint64_t id) const;

@@ -419,16 +419,25 @@ void Session::publish(Counters& counters) {
   control_->header.kernel_held.store(engine_.backlog(member_.endpoint).held, std::memory_order_relaxed);
 }
 
+// What is published stands behind what was asked for before.
+void Session::begin_published() {
+  if (state_ != State::running) return;
+  const std::uint64_t end = neighbour_reads_.published();
+  take_requests(shm::request_slots);
+  if (state_ != State::running) return;
+  neighbour_reads_.each_published(end, [this](const shm::Request& read) {
+    start(read);
+    return state_ == State::running;
+  });
+}
+
 void Session::backlog_changed() {
   if (!attached()) return;
   control_->header.kernel_unread.store(engine_.backlog(member_.endpoint).unread, std::memory_order_relaxed);
   if (!neighbour_reads_.must_ask_for_reads()) return;
   neighbour_reads_.ask_for_reads();
   completed();
-  loop_.after_step([this] { // the engine is in the middle of something
-    if (state_ == State::running)
-      neighbour_reads_.each_published([this](const shm::Request& read) { start(read); });
-  });
+  loop_.after_step([this] { begin_published(); }); // the engine is in the middle of something
 }
 
 } // namespace parc::daemon

@@ -36,6 +36,7 @@ public:
   // turn for it, and it is never more than the ring holds.
   static constexpr std::uint64_t last_requests = shm::request_slots;
   std::uint64_t take_requests(std::uint64_t most = requests_a_turn);
+  void begin_published();
   bool ring(); // wakes the program if something was completed and it sleeps
   void process_died();
   bool drained(); // the engine is done with its memory; true: the session's end has been acted on too

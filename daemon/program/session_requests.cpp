@@ -530,7 +530,9 @@ void Session::unplace(const shm::Request& request) {
              shared = slot != nullptr && slot->with == shm::With::neighbours;
   bool possible = false;
   if (published && !shared) {
-    possible = !neighbour_reads_.is_taken(read);
+    possible = !neighbour_reads_.is_known(read);
+  } else if (shared && slot->late) {
+    possible = true; // it was begun without
   } else if (slot != nullptr && (shared || slot->with == request.with) &&
              !NeighbourReads::is_matched(read, *slot) && engine_.unplace(slot->handle)) {
     extents_.drop(slot->used);

@@ -319,7 +319,8 @@ BOOST_AUTO_TEST_CASE(reads_from_anybody_on_one_host) {
     std::ofstream{file};
     BOOST_TEST(job.wait() == 0, job << hosts);
   }
-  check_job(hosts, {"-n", "2", programs + "anybody", "computes", hosts.directory() + "/go"});
+  for (const std::string how : {"computes", "cancels"})
+    check_job(hosts, {"-n", "2", programs + "anybody", how, hosts.directory() + "/go-" + how});
   for (int round = 0; round < 3; ++round) check_job(hosts, {"-n", "3", programs + "anybody", "mixed"});
   check_job(hosts, {"--hosts", "a", programs + "anybody", "spawned", "b"});
 }

@@ -4,6 +4,7 @@
 //   kernel FILE   messages come by the kernel, when FILE is there
 //   mixed         the same, while others come without it
 //   computes FILE the same, and rank 0 is not in parc until they have ended there
+//   cancels FILE  the same, and rank 0 gives a read up that it had posted then, and its memory back
 //   left FILE     everybody leaves instead
 //   spawned HOST  by a program that is started there: "child"
 #include "tests/support/programs/rank.hpp"
@@ -106,6 +107,26 @@ void mixed(parc_context* parc) {
   }
 }
 
+// A segment that nobody uses goes back with the first call after a second, when the kernel is through with
+// it.
+void cancel(parc_context* parc, const char* file) {
+  constexpr std::size_t bytes = std::size_t{64} << 20;
+  void* const memory = parc_alloc(parc, bytes);
+  const parc_op read = parc_initread(parc, PARC_ANY_SOURCE, tag + 1, memory, bytes);
+  rank::expect(memory != nullptr && read > 0, "initread");
+  std::puts("waits");
+  std::fflush(stdout);
+  await(file);
+  rank::expect_code(parc_cancel(parc, read), PARC_OK, "cancel");
+  rank::expect_code(parc_wait(parc, read, nullptr), PARC_ECANCELED, "the wait for what was given up");
+  parc_free(parc, memory);
+  for (int i = 0; i < 15; ++i) {
+    usleep(100'000);
+    (void)parc_done(parc, read);
+  }
+  rank::expect_code(parc_read(parc, 1, tag, nullptr, 0, nullptr), PARC_OK, "read");
+}
+
 void spawned(parc_context* parc, const char* program, const char* host) {
   const char* const arguments[] = {program, "child", nullptr};
   Reads reads(parc);
@@ -124,6 +145,16 @@ int main(int argc, char** argv) {
     mixed(parc);
   } else if (what == "spawned") {
     spawned(parc, argv[0], argv[2]);
+  } else if (what == "cancels" && rank::number == 0) {
+    cancel(parc, argv[2]);
+  } else if (what == "cancels") {
+    rank::expect_code(parc_set_release(parc, PARC_RELEASE_FULL), PARC_OK, "set_release");
+    const parc_envelope envelope = parc_envelope_of(0, 0, tag);
+    const parc_op write = parc_initwritev(parc, &envelope, nullptr, 0, 0);
+    rank::expect(write > 0, "initwrite");
+    usleep(100'000); // for it to be there while rank 0 computes
+    std::fclose(std::fopen(argv[2], "w"));
+    rank::expect_code(parc_wait(parc, write, nullptr), PARC_OK, "write");
   } else if (what == "child") {
     send(parc, parc_parent(parc));
   } else if (rank::number == 0) {
