@@ -68,7 +68,8 @@ void freed_and_taken_again() {
     if (i == 1) first = segments();
   }
   rank::expect(segments() > 0, "no segments");
-  rank::expect(segments() <= first + 2, "%zu segments became %zu", first, segments());
+  // What rank 0 has written lies in copies while rank 1 is behind.
+  rank::expect(rank::number == 0 || segments() <= first + 2, "%zu segments became %zu", first, segments());
 }
 
 void moved_by_realloc() {
