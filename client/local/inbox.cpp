@@ -117,8 +117,9 @@ bool Inbox::post(const shm::Request& request, bool background) {
   read.pair = request.peer >= 0 ? &neighbour(request.peer) : nullptr;
   read.number = ++posts_;
   const bool anybodys = read.pair == nullptr || read.pair->from == nullptr;
-  read.shared = anybodys && shares_;
-  read.kept = anybodys && !shares_;
+  const bool shares = shares_.load(std::memory_order_relaxed);
+  read.shared = anybodys && shares;
+  read.kept = anybodys && !shares;
   const bool waits = !read.probes() || !has(request.flags, MessageFlags::no_wait);
   if (StoredMessage* const message = find_offered(read)) {
     if (read.probes())
@@ -219,7 +220,7 @@ bool Inbox::drain() {
 // What is said of departures is looked at first: then all that the departed have sent is seen.
 void Inbox::drain_locked() {
   const std::uint32_t changes = own_.kernel.changes.load(std::memory_order_acquire);
-  if (!shares_ && kernel_must_know()) share_locked();
+  if (!shares_.load(std::memory_order_relaxed) && kernel_must_know()) share_locked();
   hear_new_senders();
   for (std::uint32_t i = 0; i < sending_; ++i) drain(*senders_[i]);
   if (changes != changes_ || left_to_look_) {

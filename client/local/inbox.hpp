@@ -258,7 +258,8 @@ private:
   std::size_t unpublished_ = 0; // reads that are posted; while there are any nothing behind them is published
   std::uint32_t changes_ = 0;   // of the letterbox, looked at
   bool closed_ = false;
-  bool shares_; // the kernel must know; or it could not find what is posted, as nothing is published
+  // The kernel must know; or it could not find what is posted, as nothing is published. Stored under lock_.
+  std::atomic<bool> shares_;
   std::size_t background_ = 0; // reads of that kind that are posted
   bool left_to_look_ = false;  // at departures, as something could not be drained
   bool ended_some_ = false;    // others of this program may wait for it

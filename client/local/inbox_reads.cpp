@@ -20,6 +20,7 @@ bool Inbox::push(const Read& read) {
 }
 
 void Inbox::share_reads() {
+  if (shares_.load(std::memory_order_acquire)) return; // with each read from another host
   const Hold hold(*this);
   share_locked();
 }
@@ -27,12 +28,13 @@ void Inbox::share_reads() {
 // In their order. What a neighbour has taken is that one's business; where the kernel has gone the waits say
 // so.
 void Inbox::share_locked() {
-  if (std::exchange(shares_, true)) return;
+  if (shares_.load(std::memory_order_relaxed)) return;
   for (Read& read : all_) {
     if (!std::exchange(read.kept, false)) continue;
     read.shared = true;
     if (is_free(read)) (void)push(read);
   }
+  shares_.store(true, std::memory_order_release); // who sees it pushes behind these
 }
 
 bool Inbox::cancel(parc_op id) {

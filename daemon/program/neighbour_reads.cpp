@@ -118,13 +118,6 @@ bool NeighbourReads::is_matched(std::uint64_t id, const Slot& slot) {
          (slot.with == shm::With::rendezvous || slot.with == shm::With::taken);
 }
 
-bool NeighbourReads::is_taken(std::uint64_t id) {
-  const std::uint64_t number = shm::slot_of(id);
-  if (number >= shm::read_slots) return false;
-  const Slot& slot = needs_.slots[number];
-  return slot.generation >= shm::generation_of(id) && slot.with == shm::With::taken;
-}
-
 std::optional<shm::Request> NeighbourReads::take(const shm::Request& write, std::int32_t row) {
   const std::uint64_t number = shm::slot_of(write.write.read),
                       generation = shm::generation_of(write.write.read);

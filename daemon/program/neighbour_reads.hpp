@@ -57,7 +57,7 @@ public:
     for (std::uint64_t at = first; at != end; ++at)
       if (const auto read = shared_read(at); read && !use(*read)) return;
   }
-  // It may have shared that one, or a later one in its place, already.
+  // That one, or a later one in its place, was shared, begun for it, or taken by a neighbour's write already.
   [[nodiscard]] bool is_known(std::uint64_t id) const;
   // A read that was begun for it, and that the library has had since, is over: its place has another.
   void forget_older(std::uint64_t id);
@@ -68,9 +68,6 @@ public:
   void withdraw(std::uint64_t id);
   // A read of a message that neighbours have matched, although that may not be here yet.
   [[nodiscard]] static bool is_matched(std::uint64_t id, const Slot& slot);
-  // A neighbour was there first, and its write has been here: for this read, or for one that has had its
-  // place since.
-  [[nodiscard]] bool is_taken(std::uint64_t id);
   // The read that a neighbour's write has taken, as if it were made now for that message alone; its slot is
   // taken. None: the claim is not true. `row` is the writer's here.
   [[nodiscard]] std::optional<shm::Request> take(const shm::Request& write, std::int32_t row);

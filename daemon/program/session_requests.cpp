@@ -104,7 +104,7 @@ void Session::start(const shm::Request& request) {
       (request.with != shm::With::nobody && !neighbour_reads_.has_letterbox()))
     return broke("it shared an operation with neighbours that it has not");
   if (request.with == shm::With::neighbours && knows(shm::slot_of(request.id)) &&
-      (neighbour_reads_.is_taken(request.id) || neighbour_reads_.is_known(request.id)))
+      neighbour_reads_.is_known(request.id))
     return; // a neighbour, or the kernel, was faster than this request
   if (request.with == shm::With::rendezvous)
     neighbour_reads_.withdraw(request.id); // what was shared is now that message's

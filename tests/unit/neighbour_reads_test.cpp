@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(a_taken_read_is_as_its_reader_has_published_it) {
   Neighbours host;
   host.second.open();
   const shm::Request write = host.take(read_id);
-  BOOST_TEST(!host.second.reads.is_taken(read_id));
+  BOOST_TEST(!host.second.reads.is_known(read_id));
   const auto read = host.second.reads.take(write, 6);
   BOOST_REQUIRE(read.has_value());
   BOOST_TEST((read->kind == shm::RequestKind::read && read->with == With::taken));
@@ -128,9 +128,9 @@ BOOST_AUTO_TEST_CASE(a_taken_read_is_as_its_reader_has_published_it) {
   BOOST_REQUIRE(slot != nullptr);
   BOOST_TEST((slot->with == With::taken && slot->tag == 70u));
   BOOST_TEST(NeighbourReads::is_matched(read_id, *slot));
-  BOOST_TEST(host.second.reads.is_taken(read_id));
-  BOOST_TEST(host.second.reads.is_taken(shm::id_of(2, 9))); // one that had its member before
-  BOOST_TEST(!host.second.reads.is_taken(shm::id_of(4, 9)));
+  BOOST_TEST(host.second.reads.is_known(read_id));
+  BOOST_TEST(host.second.reads.is_known(shm::id_of(2, 9))); // one that had its member before
+  BOOST_TEST(!host.second.reads.is_known(shm::id_of(4, 9)));
   BOOST_TEST(!host.second.reads.take(write, 6).has_value()); // twice
 }
 
@@ -287,7 +287,6 @@ BOOST_AUTO_TEST_CASE(owner_words_behind_the_first_block) {
   const std::uint64_t number = shm::first_slot(1) + 2;
   const OperationTable::Slot& slot = host.second.shared(shm::id_of(1, number));
   BOOST_TEST(host.second.reads.owner_word(number, slot).word == &host.second.tables.owner(number));
-  BOOST_TEST(!host.second.reads.is_taken(shm::id_of(1, number)));
 }
 
 BOOST_AUTO_TEST_CASE(a_message_that_is_left_unread_is_told_with_its_writer) {
