@@ -357,6 +357,18 @@ module parc
       integer(c_int), value :: order
       integer(c_int) :: code
     end function
+    function parc_set_strip(context, bytes) bind(c) result(code)
+      import
+      type(c_ptr), value :: context
+      integer(c_size_t), value :: bytes
+      integer(c_int) :: code
+    end function
+    function parc_set_train(context, gets) bind(c) result(code)
+      import
+      type(c_ptr), value :: context
+      integer(c_int), value :: gets
+      integer(c_int) :: code
+    end function
     function parc_settle(context, buffer) bind(c, name="parc_fortran_settle") result(code)
       import
       type(c_ptr), value :: context

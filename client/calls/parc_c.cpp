@@ -440,6 +440,21 @@ int parc_set_order(parc_context* context, int order) {
   });
 }
 
+int parc_set_strip(parc_context* context, size_t bytes) {
+  return guarded(context, [&] {
+    context->guards().strips().set(bytes);
+    return static_cast<int>(PARC_OK);
+  });
+}
+
+int parc_set_train(parc_context* context, int gets) {
+  if (gets < 0) return client::fail(error(PARC_EINVAL, "a train cannot begin behind {} gets", gets));
+  return guarded(context, [&] {
+    context->guards().strips().set_train(static_cast<unsigned>(gets));
+    return static_cast<int>(PARC_OK);
+  });
+}
+
 int parc_settle(parc_context* context, const void* memory, size_t bytes) {
   return guarded(
       context,

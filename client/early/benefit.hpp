@@ -11,19 +11,25 @@
 
 namespace parc::client {
 
-// Buffer by buffer. Some reads are touched as soon as their waits have returned, as those of a reduction are:
-// guarding their pages costs something and hides nothing. When that was so several times in a row, the next
-// reads of the buffer are not released, and then one is tried again. A few buffers are remembered: one that
-// shares its tally with another starts anew.
+// By buffer and by where in the program the read was started: memory of a stack or of malloc is used by many
+// (HUNT 2005, section 5.5: statistics of a program's communication). Some reads are touched as soon as their
+// waits have returned, as those of a reduction are: guarding their pages costs something and hides nothing.
+// When that was so several times in a row, the next reads of the buffer from there are not released, and then
+// one is tried again. A few are remembered: one that shares its tally with another starts anew.
 class Benefit {
 public:
   static constexpr unsigned patience = 4; // releases in vain
   static constexpr unsigned pause = 64;   // reads that are not released then
 
+  struct Use {
+    const void* buffer;
+    std::uint64_t site;
+  };
   // Of a read that starts: its wait should be released.
-  [[nodiscard]] bool expected(const void* buffer) {
-    Tally& tally = tally_of(buffer);
-    if (tally.buffer.load(std::memory_order_relaxed) != buffer ||
+  [[nodiscard]] bool expected(const Use& use) {
+    const std::uint64_t key = key_of(use);
+    Tally& tally = tally_of(key);
+    if (tally.key.load(std::memory_order_relaxed) != key ||
         tally.in_vain.load(std::memory_order_relaxed) < patience)
       return true;
     if (tally.paused.fetch_add(1, std::memory_order_relaxed) + 1 < pause) return false;
@@ -33,9 +39,10 @@ public:
   }
 
   // Of one that was released.
-  void ended(const void* buffer, bool paid) {
-    Tally& tally = tally_of(buffer);
-    if (tally.buffer.exchange(buffer, std::memory_order_relaxed) != buffer || paid) {
+  void ended(const Use& use, bool paid) {
+    const std::uint64_t key = key_of(use);
+    Tally& tally = tally_of(key);
+    if (tally.key.exchange(key, std::memory_order_relaxed) != key || paid) {
       tally.in_vain.store(0, std::memory_order_relaxed);
       tally.paused.store(0, std::memory_order_relaxed);
     }
@@ -44,12 +51,14 @@ public:
 
 private:
   struct Tally {
-    std::atomic<const void*> buffer = nullptr;
+    std::atomic<std::uint64_t> key = 0;
     std::atomic<unsigned> in_vain = 0, paused = 0;
   };
-  [[nodiscard]] Tally& tally_of(const void* buffer) {
-    const auto address = reinterpret_cast<std::uintptr_t>(buffer);
-    return tallies_[(address >> 6 ^ address >> 12 ^ address >> 20) % tallies_.size()];
+  [[nodiscard]] static std::uint64_t key_of(const Use& use) {
+    return reinterpret_cast<std::uintptr_t>(use.buffer) ^ use.site * 0x9e3779b97f4a7c15u;
+  }
+  [[nodiscard]] Tally& tally_of(std::uint64_t key) {
+    return tallies_[(key >> 6 ^ key >> 12 ^ key >> 20) % tallies_.size()];
   }
 
   std::array<Tally, 64> tallies_;

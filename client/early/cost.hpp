@@ -12,7 +12,10 @@ namespace parc::client {
 struct GuardCost {
   std::chrono::nanoseconds fixed;    // mprotect twice, a fault and its handler
   std::chrono::nanoseconds per_page; // of mprotect, twice, and of the page's first use after it
+  std::chrono::nanoseconds wake;     // until a thread that sleeps is back
 
+  // Of a touch that has to wait.
+  [[nodiscard]] std::chrono::nanoseconds of_wake() const { return fixed + wake; }
   [[nodiscard]] std::chrono::nanoseconds of(std::size_t pages) const {
     return fixed + static_cast<std::chrono::nanoseconds::rep>(pages) * per_page;
   }

@@ -26,7 +26,7 @@ GuardTable::Run GuardTable::run_from(const Pages& pages) const {
   Run run{pages, Access::all};
   for (const Guard& guard : guards_)
     for (std::size_t i = 0; i < guard.pieces; ++i) {
-      const Pages guarded = pages_of(guard, i, guarded_of(guard, guard.missing));
+      const Pages guarded = pages_of(guard, i, guard.missing);
       if (!guarded.overlaps(run.pages)) continue;
       if (guarded.begin > pages.begin) {
         run.pages.end = guarded.begin;
@@ -40,7 +40,7 @@ GuardTable::Run GuardTable::run_from(const Pages& pages) const {
 
 bool GuardTable::needs(const Guard& guard, const Pages& there) const {
   return !each_piece(guard, [&](std::size_t i) {
-    const Pages pages = pages_of(guard, i, guarded_of(guard, guard.missing));
+    const Pages pages = pages_of(guard, i, guard.missing);
     return !pages.overlaps(there);
   });
 }
@@ -51,22 +51,6 @@ bool GuardTable::on_whole_pages(const Guard& guard, const Stretch& missing) cons
     const std::uintptr_t begin = address_of(guard.piece[i].iov_base);
     return pages.empty() || (begin <= pages.begin && pages.end <= begin + guard.piece[i].iov_len);
   });
-}
-
-// Whose pages are guarded of what is missing: under an order those of the page that is touched next.
-Stretch GuardTable::guarded_of(const Guard& guard, const Stretch& missing) const {
-  if (guard.writes || guard.order == Order::any || missing.empty()) return missing;
-  const bool up = guard.order == Order::up;
-  const std::uint64_t next = up ? missing.low : missing.high - 1;
-  std::uint64_t base = 0;
-  std::size_t piece = 0;
-  for (; base + guard.piece[piece].iov_len <= next; ++piece) base += guard.piece[piece].iov_len;
-  const std::uintptr_t start = address_of(guard.piece[piece].iov_base), address = start + (next - base);
-  if (up)
-    return {next, std::min({missing.high, base + guard.piece[piece].iov_len,
-                            next + (round_up(address + 1, page_size_) - address)})};
-  const std::uintptr_t lowest = std::max(round_down(address, page_size_), start);
-  return {std::max(missing.low, next - (address - lowest)), missing.high};
 }
 
 // Where those bytes of the message lie in a piece; {0, 0} where it has none of them.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Which pages released operations leave without full access. The table holds, for each of them, the stretch
 // of its message that is missing; the access of a page is the strictest that any of them leaves it, which is
-// what the paper (erMPI 2005, section 2.3) has counts per page for. Under a declared order only the page that
-// is touched next is guarded: HUNT 2005, section 5.2.
+// what the paper (erMPI 2005, section 2.3) has counts per page for. An order that a program has promised
+// changes nothing here: the next page alone, as HUNT 2005, section 5.2, guards, would be cheaper by less than
+// can be measured, and who breaks the promise would see stale bytes.
 //
 // Pure: it makes no system call, takes no lock and, from its construction on, no memory. What changes pages
 // gives each run of them, and the access that all guards leave it, to `apply`, which may refuse. Invariant:
@@ -33,18 +34,23 @@ struct Pages { // of addresses, whole or not
   [[nodiscard]] bool overlaps(const Pages& other) const { return begin < other.end && other.begin < end; }
 };
 enum class Access : std::uint8_t { none, loads, all };
+// Until what a touch waits: strips.hpp.
+enum class Grain : std::uint8_t { strips, whole, train };
 
 struct Guard {
   static constexpr std::size_t most_pieces = 16;
   parc_op id;
   bool writes;
-  Order order;
   Stretch missing; // of the message, as far as its pages are guarded: it only shrinks
   std::uint32_t pieces;
   std::array<iovec, most_pieces> piece;
   // Nothing that the table looks at.
   Slot slot;
+  Order order;
   bool gets; // what comes, and how much, is known from the start, and it has not begun before it ends
+  bool from_end;
+  Grain grain;
+  std::uint64_t number; // of the release
   parc_envelope envelope;
   std::uint64_t length;
   Adopted adopted; // memory that can go, and be something else
@@ -54,6 +60,9 @@ struct Guard {
   // waited for it.
   Clock::time_point released, missed;
   Clock::duration waited;
+  // When the last wait for it ended, and how many bytes were missing then.
+  Clock::time_point came;
+  std::uint64_t left;
 };
 
 class GuardTable {
@@ -80,16 +89,15 @@ public:
   void remove(Guard& guard);
 
   template <class Apply> [[nodiscard]] bool guard_pages(const Guard& guard, const Apply& apply) const {
-    return each_piece(guard, [&](std::size_t i) {
-      return each_run(pages_of(guard, i, guarded_of(guard, guard.missing)), apply);
-    });
+    return each_piece(guard,
+                      [&](std::size_t i) { return each_run(pages_of(guard, i, guard.missing), apply); });
   }
   // No more than `missing` is: the pages of what has arrived since are opened. False: where apply refused,
-  // the guard has what it had, and may have lost the access of pages that it does not need any more.
+  // the guard has what it had, and some of its pages may be open that it does not need any more.
   template <class Apply> [[nodiscard]] bool shrink(Guard& guard, const Stretch& missing, const Apply& apply);
   // Nothing is missing. False: apply refused.
   template <class Apply> [[nodiscard]] bool open_pages(Guard& guard, const Apply& apply) {
-    const Stretch was = guarded_of(guard, std::exchange(guard.missing, {0, 0}));
+    const Stretch was = std::exchange(guard.missing, {0, 0});
     return each_piece(guard, [&](std::size_t i) { return each_run(pages_of(guard, i, was), apply); });
   }
 
@@ -119,7 +127,6 @@ private:
     return true;
   }
   [[nodiscard]] Run run_from(const Pages& pages) const; // the first one of them
-  [[nodiscard]] Stretch guarded_of(const Guard& guard, const Stretch& missing) const;
   [[nodiscard]] static Pages addresses_of(const Guard& guard, std::size_t piece, const Stretch& bytes);
   [[nodiscard]] Pages pages_of(const Guard& guard, std::size_t piece, const Stretch& bytes) const;
 
@@ -131,16 +138,12 @@ template <class Apply> bool GuardTable::shrink(Guard& guard, const Stretch& miss
   const Stretch before = guard.missing;
   guard.missing = {std::max(before.low, missing.low), std::min(before.high, missing.high)};
   if (guard.missing.low == before.low && guard.missing.high == before.high) return true;
-  const Stretch was = guarded_of(guard, before), is = guarded_of(guard, guard.missing);
-  // The next page first, where only that is guarded: one that may lie in another piece.
-  const bool next = guard.order == Order::any ||
-                    each_piece(guard, [&](std::size_t i) { return each_run(pages_of(guard, i, is), apply); });
-  const bool applied = next && each_piece(guard, [&](std::size_t i) {
-                         const Pages old = pages_of(guard, i, was), now = pages_of(guard, i, is);
-                         const Pages left = now.empty() ? Pages{old.end, old.end} : now;
-                         return each_run({old.begin, std::min(old.end, left.begin)}, apply) &&
-                                each_run({std::max(old.begin, left.end), old.end}, apply);
-                       });
+  const bool applied = each_piece(guard, [&](std::size_t i) {
+    const Pages old = pages_of(guard, i, before), now = pages_of(guard, i, guard.missing);
+    const Pages left = now.empty() ? Pages{old.end, old.end} : now;
+    return each_run({old.begin, std::min(old.end, left.begin)}, apply) &&
+           each_run({std::max(old.begin, left.end), old.end}, apply);
+  });
   if (!applied) guard.missing = before;
   return applied;
 }

@@ -128,11 +128,8 @@ bool Guards::resolve(const void* address, std::uintptr_t instruction) {
     Unexplained now{begin, 0};
     {
       const Locked hold(lock_);
-      for (const bool writes : {false, true})
-        if (!missing && !(writes && waited))
-          missing = find_missing([&](const Guard& guard) {
-            return guard.writes == writes ? GuardTable::missing_in(guard, page) : std::optional<Stretch>();
-          });
+      missing = touched(page, false);
+      if (!missing && !waited) missing = touched(page, true);
       now.changes = changes_;
     }
     if (!missing) {
@@ -145,11 +142,58 @@ bool Guards::resolve(const void* address, std::uintptr_t instruction) {
     waited = true;
     const std::uint64_t started = trace_.on() ? trace::now() : 0;
     await(*missing);
+    if (missing->train != 0) await_train(missing->train);
     trace_wait(trace::Kind::fault, started, *missing, address_of(address), instruction + 1);
   }
   if (ours) control_.header.waits.faults.fetch_add(1, std::memory_order_relaxed);
   if (ours && !waited) control_.header.waits.late_faults.fetch_add(1, std::memory_order_relaxed);
   return ours;
+}
+
+// Who touches a page waits for more of a transfer than lies there.
+std::optional<Guards::Missing> Guards::touched(const Pages& page, bool writes) const {
+  const Guard* of = nullptr;
+  auto missing = find_missing([&](const Guard& guard) -> std::optional<Stretch> {
+    if (guard.writes != writes) return {};
+    of = &guard;
+    return GuardTable::missing_in(guard, page);
+  });
+  if (!missing || writes) return missing;
+  missing->bytes = strips_.awaited(*of, missing->bytes, cost_.of_wake());
+  if (of->grain == Grain::train) missing->train = end_of_strip(*of);
+  return missing;
+}
+
+// The last release of a train that is waited for with this one: what was started next is touched next.
+std::uint64_t Guards::end_of_strip(const Guard& first) const {
+  const std::uint64_t most = strips_.together(first, cost_.of_wake());
+  std::uint64_t bytes = first.length, last = first.number;
+  for (;;) {
+    const Guard* next = nullptr;
+    for (const Guard& guard : guards_)
+      if (guard.grain == Grain::train && guard.number > last &&
+          (next == nullptr || guard.number < next->number))
+        next = &guard;
+    if (next == nullptr || next->length > most || bytes > most - next->length) return last;
+    bytes += next->length;
+    last = next->number;
+  }
+}
+
+// What was started up to there. (One that is lost is over.)
+void Guards::await_train(std::uint64_t last) {
+  while (!pipes_.gone()) {
+    std::optional<Missing> missing;
+    {
+      const Locked hold(lock_);
+      missing = find_missing([&](const Guard& guard) -> std::optional<Stretch> {
+        if (guard.grain != Grain::train || guard.number > last || is_done(guard.id)) return {};
+        return guard.missing;
+      });
+    }
+    if (!missing) return;
+    await(*missing);
+  }
 }
 
 // Ends early when the kernel goes: then the next look() finds a loss.
@@ -163,15 +207,22 @@ void Guards::await(const Missing& missing) {
   }
   const auto since = Clock::now();
   sleep_.anywhere(there);
-  note_wait(missing.id, since);
+  note_wait(missing, since);
 }
 
-void Guards::note_wait(parc_op id, Clock::time_point since) {
+// Between the ends of two waits in a row so much has come as the path brings.
+void Guards::note_wait(const Missing& missing, Clock::time_point since) {
   const Locked hold(lock_);
-  Guard* const guard = guards_.find(id);
+  Guard* const guard = guards_.find(missing.id);
   if (guard == nullptr) return;
   guard->missed = Clock::now();
   guard->waited += guard->missed - since;
+  const Stretch still = missing_of(*guard);
+  const std::uint64_t left = still.empty() ? 0 : still.high - still.low;
+  if (guard->came != Clock::time_point() && left < guard->left)
+    strips_.note(guard->envelope.peer, guard->left - left, guard->missed - guard->came);
+  guard->came = guard->missed;
+  guard->left = left;
 }
 
 // Somebody wants to store where a write's bytes are. One thread hands it over, others wait for that.

@@ -108,12 +108,15 @@ Guard Guards::make_guard(parc_op id, Slot slot) const {
   assert(entry.pieces.size() <= Guard::most_pieces);
   Guard guard{.id = id,
               .writes = Operations::is_write(id),
-              .order = entry.order,
               .missing = {0, 0},
               .pieces = static_cast<std::uint32_t>(entry.pieces.size()),
               .piece = {},
               .slot = slot,
+              .order = entry.order,
               .gets = entry.kind == shm::RequestKind::get,
+              .from_end = entry.is(MessageFlags::from_end),
+              .grain = Grain::strips,
+              .number = 0,
               .envelope = entry.envelope,
               .length = entry.length,
               .adopted = entry.adopted ? *entry.adopted : Adopted(),
@@ -121,21 +124,22 @@ Guard Guards::make_guard(parc_op id, Slot slot) const {
               .handing = false,
               .released = Clock::now(),
               .missed = {},
-              .waited = {}};
+              .waited = {},
+              .came = {},
+              .left = 0};
   std::copy(entry.pieces.begin(), entry.pieces.end(), guard.piece.begin());
   return guard;
 }
 
 // Faults are caught from here on: one is measured, too.
-std::chrono::nanoseconds Guards::cost_of_guarding(std::uint64_t bytes, Order order) {
+std::chrono::nanoseconds Guards::cost_of_guarding(std::uint64_t bytes) {
   catch_faults(*this);
   std::call_once(cost_measured_, [this] { cost_ = measure_guard_cost(); });
-  return known_cost(bytes, order);
+  return known_cost(bytes);
 }
 
-// Under an order pages are guarded one at a time, and few of them.
-std::chrono::nanoseconds Guards::known_cost(std::uint64_t bytes, Order order) const {
-  return cost_.of(order == Order::any ? bytes / page_size() + 1 : 1);
+std::chrono::nanoseconds Guards::known_cost(std::uint64_t bytes) const {
+  return cost_.of(bytes / page_size() + 1);
 }
 
 bool Guards::edges_arrived(parc_op id, Slot slot) const {
@@ -147,7 +151,7 @@ bool Guards::edges_arrived(parc_op id, Slot slot) const {
 bool Guards::release_read(parc_op id, Slot slot, parc_status& status) {
   if (!can_guard(slot) || operations_.done(slot)) return false;
   const Guard guard = make_guard(id, slot);
-  const auto cost = cost_of_guarding(guard.length, guard.order);
+  const auto cost = cost_of_guarding(guard.length);
   const bool pays = guard.gets && get_times_.least(guard.envelope.peer, guard.length) > 2 * cost;
   if (!pays && sleep_.poll([&] { return operations_.done(slot); }, cost)) return false;
   if (gate_ && !has_begun(id)) {
@@ -166,7 +170,7 @@ bool Guards::release_write(parc_op id, Slot slot, parc_status& status) {
   const Operations::Entry& entry = operations_.entry(slot);
   const bool may = possible_ && (entry.is(MessageFlags::early) || wanted(shm::RequestKind::write));
   if (!may || entry.length < page_size() || entry.pieces.size() > Guard::most_pieces) return false;
-  const bool cheaper = cost_of_guarding(entry.length, Order::any) < hand_over_.patience(slot);
+  const bool cheaper = cost_of_guarding(entry.length) < hand_over_.patience(slot);
   return (entry.is(MessageFlags::early) || cheaper) && add(make_guard(id, slot), status);
 }
 
@@ -177,8 +181,12 @@ bool Guards::add(const Guard& guard, parc_status& status) {
   // Again: what is exposed meanwhile is settled behind this, under lock_.
   if (!guard.writes && exposed_.has_any_of(operations_.entry(guard.slot).pieces)) return false;
   if (is_protected(guard)) return false;
+  const auto others =
+      std::ranges::count_if(guards_, [](const Guard& other) { return other.gets && !other.missing.empty(); });
   Guard& added = guards_.add(guard);
   added.missing = missing;
+  added.number = ++releases_;
+  added.grain = strips_.grain_of(added, static_cast<std::size_t>(others), cost_.of_wake());
   if (holds_signal_stack(added) || !guard_pages(added)) { // too many mappings, say
     open_all(added);
     guards_.remove(added);
@@ -236,8 +244,9 @@ void Guards::drop(Guard& guard) {
 void Guards::note_benefit(const Guard& guard) {
   const bool touched = guard.waited != Clock::duration::zero();
   const auto worked = (touched ? guard.missed : Clock::now()) - guard.released - guard.waited;
-  const auto cost = known_cost(guard.length, guard.order);
-  benefit_.ended(guard.piece[0].iov_base, !touched || worked > 2 * cost);
+  const auto cost = known_cost(guard.length);
+  const std::uint64_t site = operations_.entry(guard.slot).site;
+  benefit_.ended({guard.piece[0].iov_base, site}, !touched || worked > 2 * cost);
   if (operations_.entry(guard.slot).is(MessageFlags::early)) return;
   if (worked > 2 * cost) {
     budget_.paid(worked, cost);

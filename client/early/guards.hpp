@@ -36,6 +36,7 @@
 #include "client/early/get_times.hpp"
 #include "client/early/guard_table.hpp"
 #include "client/early/mappings.hpp"
+#include "client/early/strips.hpp"
 #include "client/operation/hand_over.hpp"
 #include "system/coarse_clock.hpp"
 
@@ -72,10 +73,11 @@ public:
   [[nodiscard]] bool can_guard(Slot slot) const;
   // Of this program: reads into it are not released.
   [[nodiscard]] ExposedMemory& exposed() { return exposed_; }
-  // Whether releasing a read into this buffer would pay, by what is known. Not asked where the read has
-  // PARC_EARLY.
+  [[nodiscard]] Strips& strips() { return strips_; }
+  // Whether releasing a read into this buffer, which this thread starts, would pay, by what is known. Not
+  // asked where the read has PARC_EARLY.
   [[nodiscard]] bool should_pay(const void* buffer) {
-    return budget_.allows(coarse_ms) && benefit_.expected(buffer);
+    return budget_.allows(coarse_ms) && benefit_.expected({buffer, Trace::site()});
   }
   // Whether releases pause now, as they did not pay; nobody need prepare for one.
   [[nodiscard]] bool pauses() const { return budget_.pauses(coarse_ms); }
@@ -174,9 +176,11 @@ private:
     bool writes = false;
     bool gets = false;
     std::uint64_t length = 0;
+    std::uint64_t train = 0; // the number of the last release that is waited for with it; 0: of none
   };
   [[nodiscard]] static Missing missing_from(const Guard& guard, const Stretch& bytes) {
-    return {guard.id, bytes, guard.writes, guard.gets, guard.length};
+    return {
+        .id = guard.id, .bytes = bytes, .writes = guard.writes, .gets = guard.gets, .length = guard.length};
   }
   // While one of these lives no handler of the program runs on this thread: it might touch a guarded page,
   // and wait for what this thread is about to do.
@@ -203,8 +207,8 @@ private:
 
   [[nodiscard]] bool is_long_enough(const Operations::Entry& entry) const;
   [[nodiscard]] Guard make_guard(parc_op id, Slot slot) const;
-  [[nodiscard]] std::chrono::nanoseconds cost_of_guarding(std::uint64_t bytes, Order order);
-  [[nodiscard]] std::chrono::nanoseconds known_cost(std::uint64_t bytes, Order order) const;
+  [[nodiscard]] std::chrono::nanoseconds cost_of_guarding(std::uint64_t bytes);
+  [[nodiscard]] std::chrono::nanoseconds known_cost(std::uint64_t bytes) const;
   void note_get(Slot slot);
   [[nodiscard]] bool add(const Guard& guard, parc_status& status);
   void look();
@@ -219,8 +223,11 @@ private:
   template <class Wanted> [[nodiscard]] std::optional<Missing> find_missing(const Wanted& wanted) const;
   template <class Wanted> void settle_what(const Wanted& wanted);
   template <class Of> void settle_begun_of(const Of& of);
+  [[nodiscard]] std::optional<Missing> touched(const Pages& page, bool writes) const;
   void await(const Missing& missing);
-  void note_wait(parc_op id, Clock::time_point since);
+  [[nodiscard]] std::uint64_t end_of_strip(const Guard& first) const;
+  void await_train(std::uint64_t last);
+  void note_wait(const Missing& missing, Clock::time_point since);
   void let_go(parc_op write);
   [[nodiscard]] bool arrived(const Missing& missing) const;
   [[nodiscard]] bool is_done(parc_op id) const;
@@ -257,6 +264,7 @@ private:
   GuardCost cost_{};
   Benefit benefit_;
   GetTimes get_times_;
+  Strips strips_;
   Budget budget_;
   ExposedMemory exposed_;
 
@@ -266,6 +274,7 @@ private:
   Mappings mappings_;                     // under lock_
   std::uint64_t changes_ = 0;             // under lock_: pages opened or exchanged so far
   unsigned held_back_ = 0;                // under lock_
+  std::uint64_t releases_ = 0;            // under lock_
   parc_lost_handler* handler_ = nullptr;  // under lock_
   void* handler_argument_ = nullptr;      // under lock_
 };

@@ -102,9 +102,9 @@ struct Entry {
   }
   // Or it is a question to the kernel.
   [[nodiscard]] bool has_message() const { return shm::is_message(kind); }
-  std::uint64_t posted = 0; // when: where there is a trace, and of gets
-  // Where there is a trace: when its wait returned early, and from where.
-  std::uint64_t released = 0, site = 0;
+  std::uint64_t posted = 0;   // when: where there is a trace, and of gets
+  std::uint64_t released = 0; // where there is a trace: when its wait returned early
+  std::uint64_t site = 0;     // where in the program it was started
 };
 
 } // namespace parc::client

@@ -57,12 +57,12 @@ Result<parc_op> Operations::begin(shm::RequestKind kind, const Message& message)
 
   entry.kind = kind;
   entry.set_block(message.block, message.length);
+  entry.site = Trace::site();
   if (kind == shm::RequestKind::get) entry.posted = trace::now();
   if (trace_.on()) {
     entry.posted = trace::now();
     entry.thread = Trace::thread();
     entry.released = 0;
-    entry.site = Trace::site();
     shm::Times& times = tables().times(slot.value());
     times.begun.store(0, std::memory_order_relaxed);
     times.done.store(0, std::memory_order_relaxed);

@@ -173,17 +173,20 @@ void Trace::close() {
 }
 
 Trace::InCall::InCall(Trace* trace, trace::Call call, std::uint64_t id, const void* site)
-    : trace_(trace != nullptr && trace->on() ? trace : nullptr) {
-  if (trace_ == nullptr) return;
+    : trace_(trace != nullptr && trace->on() ? trace : nullptr), site_before_(site_) {
+  if (trace_ == nullptr) {
+    if (site != nullptr) site_ = reinterpret_cast<std::uintptr_t>(site);
+    return;
+  }
   call_ = call;
   id_ = id;
-  site_before_ = std::exchange(site_, trace_->site_of_call(site));
+  site_ = trace_->site_of_call(site);
   begin_ = trace::now();
 }
 
 Trace::InCall::~InCall() {
-  if (trace_ == nullptr) return;
   const std::uint64_t site = std::exchange(site_, site_before_);
+  if (trace_ == nullptr) return;
   if (call_ != trace::Call::other) {
     trace::Record record{};
     record.kind = trace::Kind::call;

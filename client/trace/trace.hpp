@@ -63,9 +63,10 @@ public:
     ~InCall();
 
   private:
-    Trace* const trace_; // nullptr: nothing is traced, and nothing below is there
+    Trace* const trace_; // nullptr: nothing is traced, and no call below is there
+    const std::uint64_t site_before_;
     trace::Call call_;
-    std::uint64_t id_, begin_, site_before_;
+    std::uint64_t id_, begin_;
   };
   [[nodiscard]] static std::uint32_t thread();
   // Of the innermost InCall of this thread.

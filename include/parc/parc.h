@@ -506,13 +506,26 @@ enum parc_release {
  */
 PARC_API int parc_set_release(parc_context* context, int level);
 
-/* Promises in which order the program touches what it reads, for all reads that it starts from here on (HUNT
- * 2005, section 5.2). With an order only the page that is touched next is guarded, which is cheaper than
- * guarding all that is missing; downwards, messages also travel from their last byte to their first. Who
- * touches the buffer in another order before all of it has arrived sees old bytes. `parc trace` tells a
- * program's order. Errors: PARC_EINVAL (there is no such order). */
+/* Tells in which order the program touches what it reads and gets, for all that it starts from here on (HUNT
+ * 2005, section 5.2): downwards, messages also travel from their last byte to their first. Who touches a
+ * buffer in another order waits for longer, and sees no old bytes. `parc trace` tells a program's order.
+ * Errors: PARC_EINVAL (there is no such order). */
 enum parc_order { PARC_ORDER_ANY = 0, PARC_ORDER_UP = 1, PARC_ORDER_DOWN = 2 };
 PARC_API int parc_set_order(parc_context* context, int order);
+
+/* Sets how much of a message is there when a touch of a guarded page returns (HUNT 2005, section 5.1): the
+ * strips of so many bytes that the page lies on, counted from the beginning of the buffer. 0, as at first:
+ * the page, and what the peer is seen to bring in the time of eight wake-ups, at most 64 KiB and a quarter of
+ * the buffer. Messages travel whole: a strip is how often a program that waits is woken. Errors: none. */
+PARC_API int parc_set_strip(parc_context* context, size_t bytes);
+
+/* Sets how many gets that were released early are waited for strip by strip (HUNT 2005, section 5.3): one
+ * that is released while so many others miss something is waited for whole; and, where parc_set_order has
+ * told an order, as one of a train, which the program is to touch in the order in which it has started its
+ * gets: a touch of one waits for those before it, and for as many behind it as make up a strip. 0, as at
+ * first: there are no trains, and gets are waited for whole where by what is measured strips would cost more
+ * than they hide. Errors: PARC_EINVAL (less than 0). */
+PARC_API int parc_set_train(parc_context* context, int gets);
 
 /* Blocks until nothing of memory[0..bytes) is guarded; with NULL, until nothing is at all. parc_close, exit
  * and fork do that by themselves, and so do reads and writes with their buffers. */

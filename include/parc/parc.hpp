@@ -343,6 +343,8 @@ public:
     detail::checked(parc_settle(get(), std::ranges::data(memory), detail::bytes_of(memory)));
   }
   void set_order(parc_order order) { detail::checked(parc_set_order(get(), order)); }
+  void set_strip(std::size_t bytes) { detail::checked(parc_set_strip(get(), bytes)); }
+  void set_train(int gets) { detail::checked(parc_set_train(get(), gets)); }
   // Called as the handler of parc_on_lost, with its limits; an empty one takes the handler away.
   void on_lost(std::function<void(const parc_lost&)> handler) {
     auto next = std::make_unique<std::function<void(const parc_lost&)>>(std::move(handler));

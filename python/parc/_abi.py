@@ -148,6 +148,8 @@ _PROTOTYPES = {
     "parc_set_put_off": (c_int, [c_void_p, c_uint64, c_int]),
     "parc_set_release": (c_int, [c_void_p, c_int]),
     "parc_set_order": (c_int, [c_void_p, c_int]),
+    "parc_set_strip": (c_int, [c_void_p, c_size_t]),
+    "parc_set_train": (c_int, [c_void_p, c_int]),
     "parc_settle": (c_int, [c_void_p, c_void_p, c_size_t]),
     "parc_get_release_counts": (c_int, [c_void_p, POINTER(ReleaseCounts)]),
     "parc_error_string": (c_char_p, [c_int]),

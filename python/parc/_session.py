@@ -445,6 +445,14 @@ class Session:
         """In which the program touches what it reads: ORDER_ANY, ORDER_UP or ORDER_DOWN."""
         check(lib.parc_set_order(self._open, number("the order", order, 32)))
 
+    def set_strip(self, size):
+        """How many bytes a touch of a guarded page waits for; 0: by what is measured."""
+        check(lib.parc_set_strip(self._open, number("the size", size, 64, False)))
+
+    def set_train(self, gets):
+        """Behind how many released gets others are waited for whole, or, in an order, together; 0: never."""
+        check(lib.parc_set_train(self._open, number("the count", gets, 32)))
+
     def settle(self, buffer=None):
         """Blocks until nothing of a buffer is guarded; without one, until nothing is at all."""
         if buffer is None:

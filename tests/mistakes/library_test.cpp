@@ -23,6 +23,7 @@ BOOST_AUTO_TEST_CASE(arguments) {
       {"no operation", "", "$PROGRAMS/mistaken no-operation", invalid, {"operation"}},
       {"no level of release", "", "$PROGRAMS/mistaken no-level", invalid, {"99"}},
       {"no order", "", "$PROGRAMS/mistaken no-order", invalid, {"99"}},
+      {"no train", "", "$PROGRAMS/mistaken no-train", invalid, {"-1"}},
       {"no counts", "", "$PROGRAMS/mistaken no-counts", invalid, {}},
       {"no room for completions", "", "$PROGRAMS/mistaken no-room", invalid, {}},
       {"the address of nobody", "", "$PROGRAMS/mistaken address-of-nobody", invalid, {"7"}},

@@ -35,7 +35,7 @@ BOOST_AUTO_TEST_CASE(a_released_get_is_waited_for_by_touch) {
   Hosts hosts(2);
   int runs = 0;
   for (const char* how :
-       {"touched", "told", "put", "answered", "status", "thread", "up", "down", "short", "again"})
+       {"touched", "told", "put", "answered", "status", "thread", "up", "down", "not-up", "short", "again"})
     for (const char* kind : {"arena", "heap", "bss"}) {
 #ifdef __SANITIZE_ADDRESS__
       if (std::string(kind) == "heap") continue; // a sanitizer's is not adopted
@@ -49,6 +49,18 @@ BOOST_AUTO_TEST_CASE(a_released_get_is_waited_for_by_touch) {
       BOOST_TEST((status == 0 && job.errors() == ""),
                  how << " into " << kind << ": status " << status << ": " << job << hosts);
     }
+}
+
+BOOST_AUTO_TEST_CASE(strips_and_trains) {
+  Hosts hosts(2);
+  for (const char* how : {"strips", "strips-of-a-byte", "one-strip", "train", "train-down", "not-a-train",
+                          "train-first", "train-backwards"}) {
+    const std::string file = hosts.directory() + "/" + how;
+    Process job = hosts.run({"--hosts", "a,b", program, how, file});
+    run_held(hosts, job, file);
+    const int status = job.wait();
+    BOOST_TEST((status == 0 && job.errors() == ""), how << ": status " << status << ": " << job << hosts);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(what_is_never_got_is_told) {

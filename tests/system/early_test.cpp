@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(a_released_read_is_waited_for_by_touch) {
 
 BOOST_AUTO_TEST_CASE(an_order_is_declared) {
   Hosts hosts(2);
-  for (const char* how : {"up", "down"})
+  for (const char* how : {"up", "down", "not-up", "not-down"})
     for (const char* kind : {"arena", "bss"}) check_case(hosts, how, kind);
 }
 

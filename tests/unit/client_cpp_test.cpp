@@ -106,6 +106,8 @@ BOOST_AUTO_TEST_CASE(some_are_waited_for_and_all_have_statuses) {
   BOOST_TEST((statuses[0].length == sizeof value && values[0] == 7));
   BOOST_TEST(p.wait_some(reads).empty());
   p.set_order(PARC_ORDER_UP);
+  p.set_strip(1 << 16);
+  p.set_train(2);
   p.on_lost([](const parc_lost&) {});
   p.on_lost(nullptr);
 }

@@ -119,6 +119,8 @@ BOOST_AUTO_TEST_CASE(every_call_keeps_errno) {
       {"settle", [&] { (void)parc_settle(p, nullptr, 0); }},
       {"set_release", [&] { (void)parc_set_release(p, PARC_RELEASE_FULL); }},
       {"set_order", [&] { (void)parc_set_order(p, PARC_ORDER_ANY); }},
+      {"set_strip", [&] { (void)parc_set_strip(p, 0); }},
+      {"set_train", [&] { (void)parc_set_train(p, 0); }},
       {"set_copy_room", [&] { (void)parc_set_copy_room(p, 1 << 20); }},
       {"get_release_counts", [&] { (void)parc_get_release_counts(p, &counts); }},
       {"on_lost", [&] { (void)parc_on_lost(p, nullptr, nullptr); }},

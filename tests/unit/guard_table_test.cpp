@@ -12,11 +12,10 @@ BOOST_AUTO_TEST_SUITE(guard_table)
 
 constexpr std::uintptr_t page = 16, base = 1024, pages = 24;
 
-Guard guard_of(parc_op id, bool writes, Order order, std::initializer_list<Pages> places) {
+Guard guard_of(parc_op id, bool writes, std::initializer_list<Pages> places) {
   Guard guard{};
   guard.id = id;
   guard.writes = writes;
-  guard.order = order;
   for (const Pages& place : places) {
     guard.piece[guard.pieces++] = {reinterpret_cast<void*>(place.begin), place.end - place.begin};
     guard.length += place.end - place.begin;
@@ -62,10 +61,7 @@ std::vector<std::uintptr_t> addresses_of(const Guard& guard) {
 void guard_naively(Memory& memory, const Guard& guard, const Stretch& missing) {
   if (missing.empty()) return;
   const std::vector<std::uintptr_t> addresses = addresses_of(guard);
-  const bool one = !guard.writes && guard.order != Order::any;
-  const std::uint64_t next = guard.order == Order::up ? missing.low : missing.high - 1;
   for (std::uint64_t at = missing.low; at < missing.high; ++at) {
-    if (one && at != next) continue;
     Access& access = memory.access.at((addresses[at] - base) / page);
     access = std::min(access, guard.writes ? Access::loads : Access::none);
   }
@@ -96,7 +92,6 @@ Guard any_guard(std::mt19937_64& random, parc_op id) {
   Guard guard{};
   guard.id = id;
   guard.writes = random() % 3 == 0;
-  guard.order = std::array{Order::any, Order::any, Order::up, Order::down}[random() % 4];
   const std::size_t pieces = 1 + random() % 4;
   for (; guard.pieces < pieces; ++guard.pieces) {
     const std::uintptr_t begin = random() % (page * pages), most = page * pages - begin;
@@ -130,10 +125,10 @@ void check(const GuardTable& table, const Memory& memory) {
 BOOST_AUTO_TEST_CASE(a_page_has_the_strictest_access_of_its_guards) {
   GuardTable table(4, page);
   Memory memory;
-  const Guard& write = table.add(guard_of(1, true, Order::any, {{base + 8, base + 56}})); // pages 0 to 3
+  const Guard& write = table.add(guard_of(1, true, {{base + 8, base + 56}})); // pages 0 to 3
   BOOST_TEST(table.guard_pages(write, memory.apply()));
   BOOST_TEST(memory.text().substr(0, 5) == "rrrr+");
-  Guard& read = table.add(guard_of(2, false, Order::any, {{base + 40, base + 72}})); // pages 2 to 4
+  Guard& read = table.add(guard_of(2, false, {{base + 40, base + 72}})); // pages 2 to 4
   BOOST_TEST(table.guard_pages(read, memory.apply()));
   BOOST_TEST(memory.text().substr(0, 6) == "rr---+");
   BOOST_TEST(table.shrink(read, {8, 32}, memory.apply())); // [base + 48, ...): page 2 is the write's again
@@ -145,7 +140,7 @@ BOOST_AUTO_TEST_CASE(a_page_has_the_strictest_access_of_its_guards) {
 BOOST_AUTO_TEST_CASE(pages_of_one_access_are_one_run) {
   GuardTable table(4, page);
   Memory memory;
-  Guard& read = table.add(guard_of(1, false, Order::any, {{base, base + 8 * page}}));
+  Guard& read = table.add(guard_of(1, false, {{base, base + 8 * page}}));
   BOOST_TEST(table.guard_pages(read, memory.apply()));
   BOOST_TEST(memory.runs == 1);
   BOOST_TEST(table.shrink(read, {5 * page, 8 * page}, memory.apply()));
@@ -154,25 +149,12 @@ BOOST_AUTO_TEST_CASE(pages_of_one_access_are_one_run) {
   BOOST_TEST(memory.runs == 3);
 }
 
-BOOST_AUTO_TEST_CASE(under_an_order_the_next_page_alone_is_guarded) {
-  GuardTable table(4, page);
-  Memory memory;
-  Guard& up = table.add(guard_of(1, false, Order::up, {{base, base + 4 * page}}));
-  BOOST_TEST(table.guard_pages(up, memory.apply()));
-  BOOST_TEST(memory.text().substr(0, 5) == "-++++");
-  BOOST_TEST(table.shrink(up, {2 * page + 3, 4 * page}, memory.apply()));
-  BOOST_TEST(memory.text().substr(0, 5) == "++-++");
-  Guard& down = table.add(guard_of(2, false, Order::down, {{base + 4 * page, base + 8 * page}}));
-  BOOST_TEST(table.guard_pages(down, memory.apply()));
-  BOOST_TEST(memory.text().substr(0, 9) == "++-++++-+");
-}
-
 BOOST_AUTO_TEST_CASE(a_guard_whose_pages_are_refused_keeps_them) {
   GuardTable table(4, page);
   Memory memory;
   std::mt19937_64 random(1);
   memory.random = &random;
-  Guard& read = table.add(guard_of(1, false, Order::any, {{base, base + 4 * page}}));
+  Guard& read = table.add(guard_of(1, false, {{base, base + 4 * page}}));
   BOOST_TEST(table.guard_pages(read, memory.apply()));
   memory.refuses = 1;
   BOOST_TEST(!table.shrink(read, {page, 4 * page}, memory.apply()));
@@ -180,28 +162,9 @@ BOOST_AUTO_TEST_CASE(a_guard_whose_pages_are_refused_keeps_them) {
   BOOST_TEST(memory.text().substr(0, 5) == "----+");
 }
 
-// The program would go on into the piece whose page was refused.
-BOOST_AUTO_TEST_CASE(under_an_order_nothing_opens_before_the_next_page_is_guarded) {
-  GuardTable table(4, page);
-  Memory memory;
-  std::mt19937_64 random(1);
-  memory.random = &random;
-  Guard& up =
-      table.add(guard_of(1, false, Order::up, {{base, base + page}, {base + 4 * page, base + 5 * page}}));
-  BOOST_TEST(table.guard_pages(up, memory.apply()));
-  BOOST_TEST(memory.text().substr(0, 6) == "-+++++");
-  const auto refuse_to_guard = [&](const GuardTable::Run& run) {
-    return run.access == Access::all && memory.apply()(run);
-  };
-  BOOST_TEST(!table.shrink(up, {page, 2 * page}, refuse_to_guard));
-  BOOST_TEST(memory.text().substr(0, 6) == "-+++++");
-  BOOST_TEST(table.shrink(up, {page, 2 * page}, memory.apply()));
-  BOOST_TEST(memory.text().substr(0, 6) == "++++-+");
-}
-
 BOOST_AUTO_TEST_CASE(finds_what_is_missing_in_a_range_of_addresses) {
   const Guard guard =
-      guard_of(1, false, Order::any, {{base + 32, base + 64}, {base + 100, base + 110}, {base, base + 8}});
+      guard_of(1, false, {{base + 32, base + 64}, {base + 100, base + 110}, {base, base + 8}});
   const auto in = [&](std::uintptr_t from, std::uintptr_t to) {
     return GuardTable::missing_in(guard, {base + from, base + to});
   };
@@ -261,9 +224,7 @@ BOOST_AUTO_TEST_CASE(never_opens_what_is_missing_where_calls_are_refused) {
       for (int step = 0; step < 60; ++step) {
         memory.refuses = random() % 2 == 0 ? 3 : 0;
         if (!table.full() && random() % 3 == 0) {
-          Guard guard = any_guard(random, step + 1);
-          guard.order = Order::any; // else what is guarded is less than what is missing
-          Guard& added = table.add(guard);
+          Guard& added = table.add(any_guard(random, step + 1));
           truth[added.id] = added.missing;
           if (!table.guard_pages(added, memory.apply())) {
             memory.refuses = 0; // else the program ends
@@ -294,7 +255,7 @@ BOOST_AUTO_TEST_CASE(never_opens_what_is_missing_where_calls_are_refused) {
 BOOST_AUTO_TEST_CASE(pages_that_are_shared_are_told) {
   const GuardTable table(4, page);
   const Guard guard =
-      guard_of(1, false, Order::any, {{base + 4, base + 5 * page}, {base + 6 * page, base + 8 * page + 1}});
+      guard_of(1, false, {{base + 4, base + 5 * page}, {base + 6 * page, base + 8 * page + 1}});
   const std::uint64_t edge = page - 4, first = 5 * page - 4, length = guard.length;
   BOOST_TEST(!table.on_whole_pages(guard, {0, length}));
   BOOST_TEST(!table.on_whole_pages(guard, {edge - 1, length - 1}));
@@ -302,8 +263,7 @@ BOOST_AUTO_TEST_CASE(pages_that_are_shared_are_told) {
   BOOST_TEST(table.on_whole_pages(guard, {edge, length - 1}));
   BOOST_TEST(table.on_whole_pages(guard, {edge + 3, first + page + 1}));
   BOOST_TEST(table.on_whole_pages(guard, {0, 0}));
-  const Guard shared =
-      guard_of(2, false, Order::any, {{base, base + 2 * page + 4}, {base + 3 * page, base + 5 * page}});
+  const Guard shared = guard_of(2, false, {{base, base + 2 * page + 4}, {base + 3 * page, base + 5 * page}});
   BOOST_TEST(!table.on_whole_pages(shared, {page, shared.length}));
   BOOST_TEST(table.on_whole_pages(shared, {2 * page + 4, shared.length}));
 }

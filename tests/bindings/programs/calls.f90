@@ -234,6 +234,8 @@ contains
     call check(parc_set_put_off(context, 0_c_int64_t, PARC_ANY_SOURCE))
     call check(parc_set_order(context, PARC_ORDER_UP))
     call check(parc_set_order(context, PARC_ORDER_ANY))
+    call check(parc_set_strip(context, 65536_c_size_t))
+    call check(parc_set_train(context, 2))
     call check(parc_set_release(context, PARC_RELEASE_ENVELOPE))
     big = rank
     writing = parc_initwrite(context, other, 40, big(:50000))

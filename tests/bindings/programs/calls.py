@@ -187,6 +187,8 @@ def settings(p, other):
     p.set_put_off(0)
     p.set_order(parc.ORDER_UP)
     p.set_order(parc.ORDER_ANY)
+    p.set_strip(1 << 16)
+    p.set_train(2)
     p.set_release(parc.RELEASE_ENVELOPE)
     big = p.alloc(1 << 20)
     read = p.initread(other, 60, big)

@@ -4,7 +4,8 @@
 // stopped that one's kernel, and says "released" when its wait has returned: what it got is not here then.
 // CASE is a function below, KIND says where its buffer lies: arena, heap, bss.
 // Usage: early_gets random SEED ROUNDS [KIND]: any number of ranks, which get from each other's windows and
-// touch what they got in any order, and store into their windows whenever they may.
+// touch what they got in any order, whatever they have declared, and store into their windows whenever they
+// may.
 #include "tests/support/programs/rank.hpp"
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include <sys/uio.h>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 RANK_WITHOUT_LEAK_CHECK
@@ -43,10 +45,19 @@ unsigned char* expose(std::uint64_t version) {
   return own;
 }
 
-std::uint64_t released() {
+parc_release_counts counts() {
   parc_release_counts counts;
   rank::expect_code(parc_get_release_counts(parc, &counts), PARC_OK, "counts");
-  return counts.released;
+  return counts;
+}
+
+std::uint64_t faults_that_waited() {
+  const parc_release_counts all = counts();
+  return all.faults - all.late_faults;
+}
+
+std::uint64_t released() {
+  return counts().released;
 }
 
 void await_file() {
@@ -72,6 +83,11 @@ void expect_bytes(const unsigned char* got, std::size_t length, std::uint64_t ve
 void touch(const unsigned char* got, std::uint64_t version) {
   for (std::size_t i = bytes / 2; i < bytes; i += page) expect_bytes(got + i, page, version, i);
   for (std::size_t i = bytes / 2; i > 0; i -= page) expect_bytes(got + i - page, page, version, i - page);
+}
+
+// Sooner done than anything comes.
+void glance(const volatile unsigned char* at) {
+  (void)*at;
 }
 
 void get_whole(unsigned char* to) {
@@ -137,14 +153,50 @@ void beside_a_thread(unsigned char* in) {
   other.join();
 }
 
-void ordered(unsigned char* in, int order) {
+// A promise that is not kept costs waits alone.
+void ordered(unsigned char* in, int order, bool up) {
   rank::expect_code(parc_set_order(parc, order), PARC_OK, "parc_set_order");
   get_whole(in);
   say_released(1);
-  if (order == PARC_ORDER_UP)
+  if (up)
     for (std::size_t i = 0; i < bytes; i += page) expect_bytes(in + i, page, 1, i);
   else // byte by byte, as its pages end elsewhere
     for (std::size_t i = bytes; i > 0; --i) expect_bytes(in + i - 1, 1, 1, i - 1);
+}
+
+// A touch waits for the strip that it lies on: however the bytes come, no more touches than strips fault.
+void in_strips(unsigned char* in, std::size_t strip) {
+  rank::expect_code(parc_set_strip(parc, strip), PARC_OK, "parc_set_strip");
+  get_whole(in);
+  say_released(1);
+  for (std::size_t i = 0; i < bytes; i += page) glance(in + i);
+  touch(in, 1);
+  const std::uint64_t faults = faults_that_waited(), most = (bytes - 1) / strip + 1;
+  rank::expect(faults >= 1 && faults <= most, "%llu faults", static_cast<unsigned long long>(faults));
+}
+
+// Behind the first of four they are a train, where an order says so: of those a touch waits for as many as
+// make up a strip, here for all. Others are waited for one by one.
+void in_a_train(unsigned char* in, int order, std::array<std::size_t, 4> touches) {
+  const std::size_t each = bytes / touches.size();
+  rank::expect_code(parc_set_order(parc, order), PARC_OK, "parc_set_order");
+  rank::expect_code(parc_set_train(parc, 1), PARC_OK, "parc_set_train");
+  rank::expect_code(parc_set_strip(parc, bytes), PARC_OK, "parc_set_strip");
+  for (std::size_t i = 0; i < touches.size(); ++i) {
+    const parc_place from{1, window, i * each};
+    rank::expect_code(parc_get(parc, &from, in + i * each, each), PARC_OK, "parc_get");
+  }
+  say_released(touches.size());
+  std::uint64_t faults = 0, of_train = 0;
+  for (const std::size_t get : touches) {
+    glance(in + get * each + each / 2);
+    const std::uint64_t before = std::exchange(faults, faults_that_waited());
+    if (get != 0) of_train += faults - before;
+  }
+  rank::expect(order == PARC_ORDER_ANY || of_train <= 1, "a train is waited for %llu times",
+               static_cast<unsigned long long>(of_train));
+  for (const std::size_t get : touches) expect_bytes(in + get * each, each, 1, get * each);
+  rank::expect(faults_that_waited() == faults, "a get is not waited for whole");
 }
 
 // Two of a page, which only its own words ask for.
@@ -222,8 +274,16 @@ void held(std::string_view what, std::string_view kind) {
   if (what == "answered") answered(in);
   if (what == "status") with_status(in);
   if (what == "thread") beside_a_thread(in);
-  if (what == "up") ordered(in, PARC_ORDER_UP);
-  if (what == "down") ordered(in, PARC_ORDER_DOWN);
+  if (what == "up" || what == "not-up") ordered(in, PARC_ORDER_UP, what == "up");
+  if (what == "down") ordered(in, PARC_ORDER_DOWN, false);
+  if (what == "strips") in_strips(in, bytes / 2);
+  if (what == "strips-of-a-byte") in_strips(in, 1);
+  if (what == "one-strip") in_strips(in, std::size_t{1} << 63);
+  if (what == "train") in_a_train(in, PARC_ORDER_UP, {0, 1, 2, 3});
+  if (what == "train-down") in_a_train(in, PARC_ORDER_DOWN, {0, 1, 2, 3});
+  if (what == "not-a-train") in_a_train(in, PARC_ORDER_ANY, {0, 1, 2, 3});
+  if (what == "train-first") in_a_train(in, PARC_ORDER_UP, {1, 2, 3, 0});
+  if (what == "train-backwards") in_a_train(in, PARC_ORDER_UP, {3, 1, 2, 0});
   if (what == "short") two_short(in);
   if (what == "again") used_again(in);
   if (what == "lost") lost(in, false);
@@ -243,6 +303,10 @@ void play_round(std::mt19937_64& random, std::uint64_t round, unsigned char* in,
   const auto any = [&](std::size_t most) {
     return std::uniform_int_distribution<std::size_t>(0, most)(random);
   };
+  constexpr std::size_t strips[] = {0, 1, 3 * page, bytes / 8, SIZE_MAX};
+  rank::expect_code(parc_set_strip(parc, strips[any(4)]), PARC_OK, "parc_set_strip");
+  rank::expect_code(parc_set_train(parc, static_cast<int>(any(2))), PARC_OK, "parc_set_train");
+  rank::expect_code(parc_set_order(parc, static_cast<int>(any(2))), PARC_OK, "parc_set_order"); // a lie
   std::vector<Got> gets;
   std::vector<parc_op> operations;
   const std::size_t each = bytes / 4;

@@ -47,6 +47,7 @@ const std::map<std::string, Mistake>& mistakes() {
       {"no-operation", [](parc_context* p) { return parc_wait(p, 12345, nullptr); }},
       {"no-level", [](parc_context* p) { return parc_set_release(p, 99); }},
       {"no-order", [](parc_context* p) { return parc_set_order(p, 99); }},
+      {"no-train", [](parc_context* p) { return parc_set_train(p, -1); }},
       {"no-counts", [](parc_context* p) { return parc_get_release_counts(p, nullptr); }},
       {"no-room", [](parc_context* p) { return parc_completions(p, nullptr, -1, 0); }},
       {"address-of-nobody", [](parc_context* p) { return parc_address_of(p, 7, bytes, sizeof bytes); }},
