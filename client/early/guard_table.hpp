@@ -50,7 +50,7 @@ struct Guard {
   bool gets; // what comes, and how much, is known from the start, and it has not begun before it ends
   bool from_end;
   Grain grain;
-  std::uint64_t number; // of the release
+  std::uint64_t started; // of a get, when
   parc_envelope envelope;
   std::uint64_t length;
   Adopted adopted; // memory that can go, and be something else

@@ -111,7 +111,7 @@ void Guards::trace_wait(trace::Kind kind, std::uint64_t begin, const Missing& mi
   record.end = trace::now();
   record.id = static_cast<std::uint64_t>(missing.id);
   record.address = address;
-  record.bytes = missing.bytes.low;
+  record.bytes = missing.touched;
   record.site = site;
   trace_.add(record);
 }
@@ -142,7 +142,7 @@ bool Guards::resolve(const void* address, std::uintptr_t instruction) {
     waited = true;
     const std::uint64_t started = trace_.on() ? trace::now() : 0;
     await(*missing);
-    if (missing->train != 0) await_train(missing->train);
+    if (missing->train != 0) await_train(missing->peer, missing->train);
     trace_wait(trace::Kind::fault, started, *missing, address_of(address), instruction + 1);
   }
   if (ours) control_.header.waits.faults.fetch_add(1, std::memory_order_relaxed);
@@ -164,30 +164,35 @@ std::optional<Guards::Missing> Guards::touched(const Pages& page, bool writes) c
   return missing;
 }
 
-// The last release of a train that is waited for with this one: what was started next is touched next.
+// When the last one of a train was started that is waited for with this one: what was started next is touched
+// next. No more than some, as all guards are looked at for each.
 std::uint64_t Guards::end_of_strip(const Guard& first) const {
+  constexpr int most_together = 64;
   const std::uint64_t most = strips_.together(first, cost_.of_wake());
-  std::uint64_t bytes = first.length, last = first.number;
-  for (;;) {
+  std::uint64_t bytes = first.length, last = first.started;
+  for (int together = 1; together < most_together; ++together) {
     const Guard* next = nullptr;
     for (const Guard& guard : guards_)
-      if (guard.grain == Grain::train && guard.number > last &&
-          (next == nullptr || guard.number < next->number))
+      if (guard.grain == Grain::train && guard.envelope.peer == first.envelope.peer && guard.started > last &&
+          (next == nullptr || guard.started < next->started))
         next = &guard;
-    if (next == nullptr || next->length > most || bytes > most - next->length) return last;
+    if (next == nullptr || next->length > most || bytes > most - next->length) break;
     bytes += next->length;
-    last = next->number;
+    last = next->started;
   }
+  return last;
 }
 
 // What was started up to there. (One that is lost is over.)
-void Guards::await_train(std::uint64_t last) {
+void Guards::await_train(int peer, std::uint64_t last) {
   while (!pipes_.gone()) {
     std::optional<Missing> missing;
     {
       const Locked hold(lock_);
       missing = find_missing([&](const Guard& guard) -> std::optional<Stretch> {
-        if (guard.grain != Grain::train || guard.number > last || is_done(guard.id)) return {};
+        if (guard.grain != Grain::train || guard.envelope.peer != peer || guard.started > last ||
+            is_done(guard.id))
+          return {};
         return guard.missing;
       });
     }

@@ -116,7 +116,7 @@ Guard Guards::make_guard(parc_op id, Slot slot) const {
               .gets = entry.kind == shm::RequestKind::get,
               .from_end = entry.is(MessageFlags::from_end),
               .grain = Grain::strips,
-              .number = 0,
+              .started = entry.posted,
               .envelope = entry.envelope,
               .length = entry.length,
               .adopted = entry.adopted ? *entry.adopted : Adopted(),
@@ -185,7 +185,6 @@ bool Guards::add(const Guard& guard, parc_status& status) {
       std::ranges::count_if(guards_, [](const Guard& other) { return other.gets && !other.missing.empty(); });
   Guard& added = guards_.add(guard);
   added.missing = missing;
-  added.number = ++releases_;
   added.grain = strips_.grain_of(added, static_cast<std::size_t>(others), cost_.of_wake());
   if (holds_signal_stack(added) || !guard_pages(added)) { // too many mappings, say
     open_all(added);

@@ -19,7 +19,7 @@
 //
 // At PARC_RELEASE_ENVELOPE the edges of a buffer, which share pages with other memory, arrive before the wait
 // is released (protocol::Grant): only whole pages of the buffer are guarded. Releases that bring nothing are
-// left out, buffer by buffer, and where all of them do they stop (benefit.hpp), but for PARC_EARLY.
+// left out, by buffer and call site, and where all of them do they stop (benefit.hpp), but for PARC_EARLY.
 //
 // Memory order. The kernel stores an operation's bytes, then its counters (front, back) or state with
 // release; whoever opens a page has loaded them with acquire, and mprotect makes the page's bytes the ones
@@ -176,11 +176,19 @@ private:
     bool writes = false;
     bool gets = false;
     std::uint64_t length = 0;
-    std::uint64_t train = 0; // the number of the last release that is waited for with it; 0: of none
+    std::uint64_t touched = 0; // of that, the byte that somebody touched
+    int peer = 0;
+    std::uint64_t train =
+        0; // when the last of its peer's gets was started that is waited for with it; 0: alone
   };
   [[nodiscard]] static Missing missing_from(const Guard& guard, const Stretch& bytes) {
-    return {
-        .id = guard.id, .bytes = bytes, .writes = guard.writes, .gets = guard.gets, .length = guard.length};
+    return {.id = guard.id,
+            .bytes = bytes,
+            .writes = guard.writes,
+            .gets = guard.gets,
+            .length = guard.length,
+            .touched = bytes.low,
+            .peer = guard.envelope.peer};
   }
   // While one of these lives no handler of the program runs on this thread: it might touch a guarded page,
   // and wait for what this thread is about to do.
@@ -226,7 +234,7 @@ private:
   [[nodiscard]] std::optional<Missing> touched(const Pages& page, bool writes) const;
   void await(const Missing& missing);
   [[nodiscard]] std::uint64_t end_of_strip(const Guard& first) const;
-  void await_train(std::uint64_t last);
+  void await_train(int peer, std::uint64_t last);
   void note_wait(const Missing& missing, Clock::time_point since);
   void let_go(parc_op write);
   [[nodiscard]] bool arrived(const Missing& missing) const;
@@ -274,7 +282,6 @@ private:
   Mappings mappings_;                     // under lock_
   std::uint64_t changes_ = 0;             // under lock_: pages opened or exchanged so far
   unsigned held_back_ = 0;                // under lock_
-  std::uint64_t releases_ = 0;            // under lock_
   parc_lost_handler* handler_ = nullptr;  // under lock_
   void* handler_argument_ = nullptr;      // under lock_
 };

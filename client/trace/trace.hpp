@@ -5,7 +5,8 @@
 // has a file in place of the pipe, and its sites are those where the program calls MPI
 // (client/trace/trace_mpi.cpp).
 //
-// Without a trace on() is false and nothing here is touched. Threads: any. add is async-signal-safe.
+// Without a trace on() is false and nothing here is touched but where a call came from. Threads: any. add is
+// async-signal-safe.
 #pragma once
 
 #include "system/error.hpp"

@@ -468,16 +468,17 @@ PARC_API int parc_set_copy_room(parc_context* context, size_t bytes);
 /* ---- Early release (erMPI 2005) ------------------------------------------------------------------------ */
 
 /* A wait for a read that is released early returns before the message is there. The pages of the buffer that
- * have not arrived are guarded: the first touch of one waits until that page is there. Programs need not be
- * changed. That is so at the levels PARC_RELEASE_ENVELOPE and PARC_RELEASE_FULL, of gets at
- * PARC_RELEASE_GETS, and with the flag PARC_EARLY. Released are parc_wait, parc_waitall, parc_read, parc_get
- * and parc_completions, of reads and gets of at least a page; never what reports completion (parc_test,
- * parc_waitany, parc_waitsome), probes and barriers. A wait that is given a status, and parc_completions,
- * return when the message has begun, since they must say who it is from and how long; and when both ends of
- * the buffer are there, which travel first: then only whole pages of it are guarded, and nothing that lies
- * beside it. Where a buffer's reads were touched at once several times in a row, the next ones are waited
- * for, and then one is tried again. What such a program then writes to others leaves when all it was released
- * from before has begun (erMPI 2005, section 2.5: no message may overtake its own cause).
+ * have not arrived are guarded: the first touch of one waits until that page, and what parc_set_strip says
+ * beside it, is there. Programs need not be changed. That is so at the levels PARC_RELEASE_ENVELOPE and
+ * PARC_RELEASE_FULL, of gets at PARC_RELEASE_GETS, and with the flag PARC_EARLY. Released are parc_wait,
+ * parc_waitall, parc_read, parc_get and parc_completions, of reads and gets of at least a page; never what
+ * reports completion (parc_test, parc_waitany, parc_waitsome), probes and barriers. A wait that is given a
+ * status, and parc_completions, return when the message has begun, since they must say who it is from and how
+ * long; and when both ends of the buffer are there, which travel first: then only whole pages of it are
+ * guarded, and nothing that lies beside it. Where a buffer's reads were touched at once several times in a
+ * row, the next ones are waited for, and then one is tried again. What such a program then writes to others
+ * leaves when all it was released from before has begun (erMPI 2005, section 2.5: no message may overtake its
+ * own cause).
  *
  * The buffer may be parc_alloc memory, malloc's (of glibc), or data and bss of the executable: reads that may
  * be released adopt it in place, which copies it once into memory that the kernel shares. Others (stacks,
@@ -522,9 +523,9 @@ PARC_API int parc_set_strip(parc_context* context, size_t bytes);
 /* Sets how many gets that were released early are waited for strip by strip (HUNT 2005, section 5.3): one
  * that is released while so many others miss something is waited for whole; and, where parc_set_order has
  * told an order, as one of a train, which the program is to touch in the order in which it has started its
- * gets: a touch of one waits for those before it, and for as many behind it as make up a strip. 0, as at
- * first: there are no trains, and gets are waited for whole where by what is measured strips would cost more
- * than they hide. Errors: PARC_EINVAL (less than 0). */
+ * gets: a touch of one waits for those of its peer before it, and for as many behind it as make up a strip.
+ * 0, as at first: there are no trains, and gets are waited for whole where by what is measured strips would
+ * cost more than they hide. Errors: PARC_EINVAL (less than 0). */
 PARC_API int parc_set_train(parc_context* context, int gets);
 
 /* Blocks until nothing of memory[0..bytes) is guarded; with NULL, until nothing is at all. parc_close, exit
