@@ -119,6 +119,32 @@ parc_op parc_fortran_initput(parc_context* context, const parc_place* to, const 
   return parc_initputv(context, to, runs.pieces, runs.count, (unsigned)flags);
 }
 
+/* More bytes than there are, in one piece: libparc says so. */
+static const struct iovec* pieces_of(const CFI_cdesc_t* buffer, struct runs* runs) {
+  if (is_endless(buffer)) {
+    runs->count = 1;
+    runs->pieces[0].iov_base = buffer->base_addr;
+    runs->pieces[0].iov_len = SIZE_MAX;
+  } else {
+    split(buffer, runs);
+  }
+  return runs->pieces;
+}
+
+parc_op parc_fortran_initget_rows(parc_context* context, const parc_place* from, int64_t row, int64_t stride,
+                                  const CFI_cdesc_t* buffer, int flags) {
+  struct runs runs;
+  const struct iovec* pieces = pieces_of(buffer, &runs);
+  return parc_initget_rows(context, from, (size_t)row, stride, pieces, runs.count, (unsigned)flags);
+}
+
+parc_op parc_fortran_initput_rows(parc_context* context, const parc_place* to, int64_t row, int64_t stride,
+                                  const CFI_cdesc_t* buffer, int flags) {
+  struct runs runs;
+  const struct iovec* pieces = pieces_of(buffer, &runs);
+  return parc_initput_rows(context, to, (size_t)row, stride, pieces, runs.count, (unsigned)flags);
+}
+
 int parc_fortran_put(parc_context* context, const parc_place* to, const CFI_cdesc_t* buffer) {
   const parc_op operation = parc_fortran_initput(context, to, buffer, 0);
   return operation < 0 ? (int)operation : parc_wait(context, operation, NULL);

@@ -159,17 +159,19 @@ bool Engine::resend(Link& link) {
     if (entry.kind() == Kind::get || entry.kind() == Kind::atomic) {
       // It is kept until it is answered, which a peer may do that has not heard of it.
       const Incoming* const asks = incoming_.find(entry.envelope.message);
+      const auto rows = asks != nullptr ? asks->rows() : std::nullopt;
       if (asks == nullptr) undo_request(entry.envelope);
-      if (!train.room_for(sizeof(Envelope) + padded(entry.envelope.inline_length))) return false;
+      if (!train.room_for(size_of(entry.envelope))) return false;
       train.add(entry.envelope,
-                asks != nullptr ? Pieces(asks->rode.get(), entry.envelope.inline_length) : Pieces());
+                asks != nullptr ? Pieces(asks->rode.get(), entry.envelope.inline_length) : Pieces(),
+                rows ? &*rows : nullptr);
       continue;
     }
     if (of_envelope) {
       if (dead) undo_envelope(link, entry.envelope);
-      if (!train.room_for(sizeof(Envelope) + padded(entry.envelope.inline_length))) return false;
+      if (!train.room_for(size_of(entry.envelope))) return false;
       link.resent += entry.envelope.inline_length;
-      train.add(entry.envelope, dead ? Pieces() : message->memory);
+      train.add(entry.envelope, dead ? Pieces() : message->memory, dead ? nullptr : message->rows.get());
       continue;
     }
     if (!train.room_for(sizeof(Descriptor))) return false;
@@ -195,7 +197,7 @@ bool Engine::resend(Link& link) {
 // follows, and what was booked for it is free again. The abort is behind it.
 void Engine::undo_envelope(Link& link, Envelope& envelope) {
   if (envelope.inline_length == 0) link.credit_used -= fragments_of(envelope.eager, link.fragment);
-  envelope.flags &= ~MessageFlags::whole;
+  envelope.flags &= ~(MessageFlags::whole | MessageFlags::rows);
   envelope.inline_length = 0;
   envelope.eager = 0;
 }

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "protocol/objects.hpp"
+#include "protocol/place.hpp"
 #include "protocol/slab.hpp"
 #include "protocol/wire.hpp"
 
@@ -43,14 +44,6 @@ struct Outcome {
   std::uint64_t total = 0;
   std::uint64_t claim = 0;               // of a probe that claims, or a late read: for ReadRequest::claimed
   Departure departure = Departure::none; // of the peer, where that is the fault; none: of all, or not known
-};
-
-// Of a window, which is memory that an endpoint has exposed under a number of its choice.
-struct Place {
-  std::uint64_t window = 0;
-  std::uint64_t offset = 0;
-  std::uint64_t length = 0;
-  bool put = false; // else somebody gets it
 };
 
 // Hears what becomes of operations and endpoints. Cookies are those of the requests, and of open().
@@ -127,9 +120,10 @@ struct WriteRequest {
   Space space = Space::programs;
   MessageFlags flags = MessageFlags::none; // flags_that_travel
   Pieces memory;
-  bool gated = false;     // held back until pass(): nobody hears of it before
-  bool put = false;       // into the window `tag`, at `data`: it ends when it is in place
-  std::uint64_t late = 0; // bytes of a message that has no memory before place(); 0: it has
+  bool gated = false;            // held back until pass(): nobody hears of it before
+  bool put = false;              // into the window `tag`, at `data`: it ends when it is in place
+  std::optional<Rows> rows = {}; // of a put, there
+  std::uint64_t late = 0;        // bytes of a message that has no memory before place(); 0: it has
 };
 
 struct GetRequest {
@@ -138,6 +132,7 @@ struct GetRequest {
   std::uint64_t window = 0, offset = 0;
   MessageFlags flags = MessageFlags::none; // from_end
   Pieces memory;
+  std::optional<Rows> rows = {};     // of the window
   std::optional<Atomic> atomic = {}; // in place of a get: its outcome's data is what was there before
   bool gated = false;                // as a write
 };
@@ -312,9 +307,11 @@ private:
   void serve_here(Incoming& message, Pair& asker);
   void send_request(Link& link, Outgoing& request);
   void finish_request(Outgoing& request, Fault fault);
-  Refusal take_get(Link& link, Endpoint* to, Pair* pair, const Envelope& envelope, const std::byte* riding);
+  Refusal take_get(Link& link, Endpoint* to, Pair* pair, const EntryWalk::Entry& entry);
   Incoming& keep_request(Link& link, Pair& pair, const Envelope& envelope);
-  void answer_get(Link& link, Pair& asker, const Envelope& envelope);
+  static void keep_rows(Incoming& message, const Rows& rows, std::span<const std::byte> riding = {});
+  [[nodiscard]] static std::optional<Rows> take_rows(Incoming& message);
+  void answer_get(Link& link, Pair& asker, const Envelope& envelope, const Rows* rows);
   bool find_place(const Pair& peer, const Place& place, Pieces& memory, std::uint64_t& hold);
   void add_answer(Pair& asker, Outgoing& answer);
   void copy_answer(Outgoing& answer);
@@ -490,7 +487,7 @@ private:
   std::uint64_t steps_ = 0;         // the last CopySteps::name, or AskedAtomic's
   std::uint64_t pool_reserved_ = 0; // bytes for links, and of messages kept that have no link
   std::uint64_t pool_used_ = 0;
-  std::uint64_t apart_used_ = 0; // of trains that are coming, for windows in other processes' memory
+  std::uint64_t apart_used_ = 0; // of trains that are coming, for windows that are not read into
   Totals totals_;
   std::vector<std::byte> sink_; // discarded payload goes here
 };

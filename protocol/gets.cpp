@@ -45,6 +45,7 @@ std::uint64_t Engine::get(std::uint64_t endpoint, const GetRequest& request) {
 
   const std::uint64_t handle = read.id | reading_handle;
   message.what = request.atomic ? Incoming::What::atomic : Incoming::What::get;
+  if (request.rows) keep_rows(message, *request.rows);
   if (request.atomic) keep_riding(message, std::as_bytes(std::span(&*request.atomic, 1)));
   const Address& to = pair->peer->address;
   if (to.place == here && !request.gated) {
@@ -106,7 +107,10 @@ void Engine::answer_here(Incoming& message, Pair& asker) {
   Outgoing& answer = outgoing_.make();
   answer.role = Outgoing::Role::answer;
   const std::uint64_t offset = std::exchange(message.data, 0);
-  if (!find_place(asker, {message.tag, offset, message.total}, answer.memory, answer.cookie)) {
+  const auto rows = message.rows();
+  const Place place{
+      .window = message.tag, .offset = offset, .length = message.total, .rows = rows ? &*rows : nullptr};
+  if (!find_place(asker, place, answer.memory, answer.cookie)) {
     outgoing_.drop(answer);
     fail_read(*message.read, Fault::place);
     return drop_incoming(message);
@@ -171,7 +175,8 @@ void Engine::send_request(Link& link, Outgoing& request) {
   --pair.queued;
   asks.asked = true;
   asks.read->request = nullptr;
-  link.carrier.train.add(envelope, riding);
+  const auto rows = asks.rows();
+  link.carrier.train.add(envelope, riding, rows ? &*rows : nullptr);
   link.log.append(link.sequence + 1, envelope);
   --request.from->unfinished;
   outgoing_.drop(request);
@@ -194,7 +199,9 @@ void Engine::finish_request(Outgoing& request, Fault fault) {
 }
 
 // Or an atomic, whose operands ride.
-Refusal Engine::take_get(Link& link, Endpoint* to, Pair* pair, const Envelope& e, const std::byte* riding) {
+Refusal Engine::take_get(Link& link, Endpoint* to, Pair* pair, const EntryWalk::Entry& entry) {
+  const Envelope& e = entry.envelope;
+  const std::byte* const riding = entry.inline_data;
   Atomic atomic{};
   if (e.inline_length != 0) {
     std::memcpy(&atomic, riding, sizeof atomic);
@@ -208,10 +215,11 @@ Refusal Engine::take_get(Link& link, Endpoint* to, Pair* pair, const Envelope& e
     return Refusal::none;
   }
   if (!pair->keeps_order()) {
-    e.inline_length != 0 ? answer_atomic(link, *pair, e, atomic) : answer_get(link, *pair, e);
+    e.inline_length != 0 ? answer_atomic(link, *pair, e, atomic) : answer_get(link, *pair, e, entry.rows());
     return Refusal::none;
   }
   Incoming& request = keep_request(link, *pair, e); // until its turn
+  if (const Rows* const rows = entry.rows()) keep_rows(request, *rows);
   if (e.inline_length != 0) request.what = Incoming::What::atomic;
   take_in_order(request, {riding, e.inline_length});
   return Refusal::none;
@@ -231,10 +239,31 @@ Incoming& Engine::keep_request(Link& link, Pair& pair, const Envelope& e) {
   return request;
 }
 
-void Engine::answer_get(Link& link, Pair& asker, const Envelope& e) {
+void Engine::keep_rows(Incoming& message, const Rows& rows, std::span<const std::byte> riding) {
+  message.flags |= MessageFlags::rows;
+  message.rows_alone = riding.empty();
+  message.rode = std::make_unique_for_overwrite<std::byte[]>(sizeof rows + riding.size());
+  std::memcpy(message.rode.get(), &rows, sizeof rows);
+  if (!riding.empty()) std::memcpy(message.rode.get() + sizeof rows, riding.data(), riding.size());
+}
+
+// Of a put: what rode is its bytes alone from here on.
+std::optional<Rows> Engine::take_rows(Incoming& message) {
+  const auto rows = message.rows();
+  if (!rows) return {};
+  if (message.rows_alone)
+    message.rode.reset();
+  else
+    std::memmove(message.rode.get(), message.rode.get() + sizeof *rows, message.total);
+  message.flags &= ~MessageFlags::rows;
+  return rows;
+}
+
+void Engine::answer_get(Link& link, Pair& asker, const Envelope& e, const Rows* rows) {
   Outgoing& answer = outgoing_.make();
   answer.role = Outgoing::Role::answer;
-  if (!find_place(asker, {e.tag, e.data, e.length}, answer.memory, answer.cookie)) {
+  const Place place{.window = e.tag, .offset = e.data, .length = e.length, .rows = rows};
+  if (!find_place(asker, place, answer.memory, answer.cookie)) {
     outgoing_.drop(answer);
     return_place(link, &asker);
     return say_end(link, refused(e.message, Refused::place));

@@ -3,8 +3,7 @@
 // message:
 //   waits for a read    a block of the pool: stored when it is whole, or copied if a read has come meanwhile
 //   matched             the memory of the read, in place, as far as that has room; the rest to the sink.
-//   Where
-//                       that is another process's: a block, copied when it is whole
+//                       Where that is another process's, or in short rows: a block, copied when it is whole
 //   over or unwanted    the sink
 //   not known           the sink: a late copy of what another subflow has brought
 // What has been counted is its program's: a second copy of it goes to the sink, too. A read may end before

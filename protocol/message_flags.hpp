@@ -25,6 +25,7 @@ enum class MessageFlags : std::uint16_t {
   // Envelope: its writer has left, and what it wrote goes whether there is credit for envelopes or not: its
   // departure is announced behind that.
   parting = 2048,
+  rows = 4096, // of a put or get: Rows ride before all else
 };
 
 [[nodiscard]] constexpr MessageFlags operator|(MessageFlags a, MessageFlags b) {
@@ -54,7 +55,7 @@ inline constexpr MessageFlags flags_that_travel =
     MessageFlags::from_end | MessageFlags::synchronous | MessageFlags::with_data;
 // All that an envelope may have.
 inline constexpr MessageFlags flags_of_envelope =
-    flags_that_travel | MessageFlags::whole | MessageFlags::parting;
+    flags_that_travel | MessageFlags::whole | MessageFlags::parting | MessageFlags::rows;
 
 // Which messages an envelope is among: no read matches a message of another space.
 enum class Space : std::uint8_t {

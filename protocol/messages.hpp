@@ -11,7 +11,9 @@
 #include <atomic>
 #include <cassert>
 #include <cstdint>
+#include <cstring>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -114,8 +116,9 @@ struct Outgoing : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Asked>, hook
   // answer's memory is that of a window, and its cookie what holds it.
   enum class Role : std::uint8_t { message, put, request, answer };
   Role role = Role::message;
-  Incoming* asks = nullptr; // of a request
-  std::uint64_t asker = 0;  // of an answer to another host: the name of its Incoming there
+  Incoming* asks = nullptr;   // of a request
+  std::uint64_t asker = 0;    // of an answer to another host: the name of its Incoming there
+  std::unique_ptr<Rows> rows; // of a put into some
 
   enum class Stage : std::uint8_t {
     made,
@@ -196,9 +199,10 @@ struct Incoming : Answer, Unexpected<Pair> {
   // it, until its turn.
   enum class What : std::uint8_t { message, put, get, atomic };
   What what = What::message;
-  bool counted = false; // as unmatched, by its link and its pair
-  bool asked = false;   // by a get: its fragments have our id
-  bool striped = false; // some of it came over a subflow
+  bool counted = false;    // as unmatched, by its link and its pair
+  bool asked = false;      // by a get: its fragments have our id
+  bool striped = false;    // some of it came over a subflow
+  bool rows_alone = false; // nothing of it rode behind its Rows
   std::uint64_t total = 0;
   std::uint64_t limit = 0;    // bytes that the read has room for
   std::uint64_t promised = 0; // bytes that will arrive
@@ -208,7 +212,7 @@ struct Incoming : Answer, Unexpected<Pair> {
   Grant rest;                // of another host: what was asked for, whatever of it is here
   std::vector<Block> blocks; // what arrived before its read
   std::unique_ptr<std::byte[]>
-      rode;                         // all of it, where that came with its envelope before its read; an Atomic
+      rode; // all of it, where that came with its envelope before its read; an Atomic; before all that Rows
   std::unique_ptr<CopySteps> steps; // none: it is local and copied as it comes, or not local
   // Want, matched, canceled or message_ack, until a train has room for that: by then the message may be at a
   // later stage.
@@ -234,6 +238,13 @@ struct Incoming : Answer, Unexpected<Pair> {
     stage = next;
   }
   [[nodiscard]] bool gets() const { return what == What::get || what == What::atomic; }
+  // Of the window, where it is a get, or a put that has no place yet.
+  [[nodiscard]] std::optional<Rows> rows() const {
+    if (!has(flags, MessageFlags::rows)) return {};
+    Rows found;
+    std::memcpy(&found, rode.get(), sizeof found);
+    return found;
+  }
   [[nodiscard]] bool unread() const { return stage == Stage::stored || stage == Stage::claimed; }
   [[nodiscard]] bool waits() const { return unread() || stage == Stage::behind; } // for its read
   [[nodiscard]] bool matched() const { return stage == Stage::matched; }
@@ -275,8 +286,8 @@ struct Reading : Wanted<Pair>, hook::Hook<hook::Owned> {
   bool probe = false;
   bool late = false;      // has no memory: it claims its message as a read takes it
   bool of_window = false; // the engine's own, for a put; its cookie is what holds the window's memory
-  bool apart = false;     // that is another process's,
-  bool unreached = false; // and some of it was not reached
+  bool apart = false;     // that is another process's, or in short rows: blocks are copied there
+  bool unreached = false; // some of it was not reached
 };
 
 // With the place of an index (unexpected.hpp), what malloc adds to bytes that rode, and its name.

@@ -103,7 +103,9 @@ std::uint64_t Engine::write(std::uint64_t endpoint, const WriteRequest& request)
   message.flags = request.flags & flags_that_travel;
   if (request.put) {
     message.role = Outgoing::Role::put;
-    message.flags = (request.flags & MessageFlags::from_end) | MessageFlags::synchronous;
+    message.flags = (request.flags & MessageFlags::from_end) | MessageFlags::synchronous |
+                    when(request.rows.has_value(), MessageFlags::rows);
+    if (request.rows) message.rows = std::make_unique<Rows>(*request.rows);
   } else if (request.data != 0) {
     message.flags |= MessageFlags::with_data;
   }
@@ -148,6 +150,7 @@ void Engine::launch(Outgoing& message) {
   local.data = message.data;
   local.flags = message.flags;
   local.total = message.total;
+  if (message.rows != nullptr) keep_rows(local, *message.rows);
   message.enter(Outgoing::Stage::local);
   message.local = &local;
   ++message.pair->sent;

@@ -6,14 +6,19 @@
 namespace parc::protocol {
 namespace {
 
-// Two other processes' memories: through a block that stays in the cache.
-bool copy_across(const Piece& to, const Piece& from) {
-  constexpr std::size_t block_bytes = std::size_t{64} << 10;
+constexpr std::size_t block_bytes = std::size_t{64} << 10; // which stays in the cache
+
+std::byte* the_block() {
   alignas(64) static thread_local std::array<std::byte, block_bytes> block;
+  return block.data();
+}
+
+// Two other processes' memories.
+bool copy_across(const Piece& to, const Piece& from) {
   for (std::uint64_t at = 0; at < to.length;) {
-    const std::uint64_t n = std::min<std::uint64_t>(block.size(), to.length - at);
-    if (!from.of->read(block.data(), from.base + at, n, CrossMemory::no_name) ||
-        !to.of->write(to.base + at, block.data(), n, CrossMemory::no_name))
+    const std::uint64_t n = std::min<std::uint64_t>(block_bytes, to.length - at);
+    if (!from.of->read(the_block(), from.base + at, n, CrossMemory::no_name) ||
+        !to.of->write(to.base + at, the_block(), n, CrossMemory::no_name))
       return false;
     at += n;
   }
@@ -29,9 +34,36 @@ bool copy_piece(const Piece& to, const Piece& from) {
   return true;
 }
 
+// The system takes many rows in one call.
+bool copy_rows(const Pieces& to, const Pieces& from, std::uint64_t offset, std::uint64_t length) {
+  for (const std::uint64_t end = offset + length; offset < end;) {
+    const std::uint64_t n = std::min<std::uint64_t>(block_bytes, end - offset);
+    if (!gather(the_block(), from, offset, n, CrossMemory::no_name) ||
+        !scatter(to, the_block(), offset, n, CrossMemory::no_name))
+      return false;
+    offset += n;
+  }
+  return true;
+}
+
 } // namespace
 
+bool CrossMemory::read_rows(std::byte* to, const std::byte* first, std::uint64_t row, std::int64_t stride,
+                            std::uint64_t count) {
+  for (std::uint64_t i = 0; i < count; ++i)
+    if (!read(to + i * row, first + static_cast<std::int64_t>(i) * stride, row, no_name)) return false;
+  return true;
+}
+
+bool CrossMemory::write_rows(std::byte* first, const std::byte* from, std::uint64_t row, std::int64_t stride,
+                             std::uint64_t count) {
+  for (std::uint64_t i = 0; i < count; ++i)
+    if (!write(first + static_cast<std::int64_t>(i) * stride, from + i * row, row, no_name)) return false;
+  return true;
+}
+
 bool copy(const Pieces& to, const Pieces& from, std::uint64_t offset, std::uint64_t length) {
+  if (to.has_rows_elsewhere() || from.has_rows_elsewhere()) return copy_rows(to, from, offset, length);
   bool reached = true;
   from.each_piece(offset, length, [&](Piece source) {
     to.each_piece(offset, source.length, [&](const Piece& target) {
@@ -46,12 +78,16 @@ bool copy(const Pieces& to, const Pieces& from, std::uint64_t offset, std::uint6
 bool gather(std::byte* to, const Pieces& from, std::uint64_t offset, std::uint64_t length,
             std::uint64_t name) {
   bool copied = true;
-  from.each_piece(offset, length, [&](const Piece& piece) {
+  from.each_run(offset, length, [&](Piece piece, std::int64_t stride, std::uint64_t count) {
+    if (!copied) return;
     if (piece.of == nullptr)
-      std::memcpy(to, piece.base, piece.length);
+      for (std::uint64_t i = 0; i < count; ++i)
+        std::memcpy(to + i * piece.length, piece.base + static_cast<std::int64_t>(i) * stride, piece.length);
+    else if (count == 1)
+      copied = piece.of->read(to, piece.base, piece.length, name);
     else
-      copied = piece.of->read(to, piece.base, piece.length, name) && copied;
-    to += piece.length;
+      copied = piece.of->read_rows(to, piece.base, piece.length, stride, count);
+    to += count * piece.length;
   });
   return copied;
 }
@@ -59,12 +95,17 @@ bool gather(std::byte* to, const Pieces& from, std::uint64_t offset, std::uint64
 bool scatter(const Pieces& to, const std::byte* from, std::uint64_t offset, std::uint64_t length,
              std::uint64_t name) {
   bool copied = true;
-  to.each_piece(offset, length, [&](const Piece& piece) {
+  to.each_run(offset, length, [&](Piece piece, std::int64_t stride, std::uint64_t count) {
+    if (!copied) return;
     if (piece.of == nullptr)
-      std::memcpy(piece.base, from, piece.length);
+      for (std::uint64_t i = 0; i < count; ++i)
+        std::memcpy(piece.base + static_cast<std::int64_t>(i) * stride, from + i * piece.length,
+                    piece.length);
+    else if (count == 1)
+      copied = piece.of->write(piece.base, from, piece.length, name);
     else
-      copied = piece.of->write(piece.base, from, piece.length, name) && copied;
-    from += piece.length;
+      copied = piece.of->write_rows(piece.base, from, piece.length, stride, count);
+    from += count * piece.length;
   });
   return copied;
 }

@@ -45,19 +45,26 @@ void Engine::take_effect(Pair& pair, Incoming& message, std::span<const std::byt
   message.counted = false; // its place is the answer's from here on
   const bool gets = message.what == Incoming::What::get;
   const Atomic atomic = gets ? Atomic{} : atomic_of(message);
+  const auto rows = message.rows();
   drop_incoming(message);
-  gets ? answer_get(link, pair, e) : answer_atomic(link, pair, e, atomic);
+  gets ? answer_get(link, pair, e, rows ? &*rows : nullptr) : answer_atomic(link, pair, e, atomic);
 }
 
 void Engine::place_put(Incoming& message, std::span<const std::byte> riding) {
   Pair& pair = *message.pair;
   Reading& read = readings_.make();
-  if (!find_place(pair, {message.tag, message.data, message.total, true}, read.memory, read.cookie)) {
+  const auto rows = take_rows(message);
+  const Place place{.window = message.tag,
+                    .offset = message.data,
+                    .length = message.total,
+                    .put = true,
+                    .rows = rows ? &*rows : nullptr};
+  if (!find_place(pair, place, read.memory, read.cookie)) {
     readings_.drop(read);
     return refuse_put(message);
   }
   read.of_window = true;
-  read.apart = !read.memory.is_here();
+  read.apart = !read.memory.is_here() || read.memory.has_short_rows();
   read.at = pair.at;
   read.pair = &pair;
   read.tag = message.tag;

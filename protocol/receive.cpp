@@ -259,8 +259,7 @@ Refusal Engine::take_envelope(Link& link, const EntryWalk::Entry& entry) {
   if (e.inline_length == 0) link.granted_used += fragments_of(e.eager, link.fragment);
   if (link.granted_used > link.granted_told) return Refusal::credit;
 
-  if (entry.kind == Kind::get || entry.kind == Kind::atomic)
-    return take_get(link, to, pair, e, entry.inline_data);
+  if (entry.kind == Kind::get || entry.kind == Kind::atomic) return take_get(link, to, pair, entry);
   if (!to_kernel) ++link.messages_in;
   Incoming& message = incoming_.make();
   message.link = &link;
@@ -290,7 +289,9 @@ Refusal Engine::take_envelope(Link& link, const EntryWalk::Entry& entry) {
                        {.space = e.space, .tag = e.tag, .data = e.data, .total = e.length});
     discard(message);
   } else {
-    take_in_order(message, {entry.inline_data, e.inline_length});
+    std::span<const std::byte> riding{entry.inline_data, e.inline_length};
+    if (const Rows* const rows = entry.rows()) keep_rows(message, *rows, std::exchange(riding, {}));
+    take_in_order(message, riding);
   }
   return Refusal::none;
 }

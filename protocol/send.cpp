@@ -29,6 +29,10 @@ constexpr std::uint64_t asked_in_flight = 16; // acknowledgements
 // the rest is there sooner over them. Short ones go at once.
 constexpr std::uint64_t short_beside_subflows = 192 << 10; // what kernels relay is, too
 
+bool may_ride(const Outgoing& message) {
+  return message.total + (message.rows != nullptr ? sizeof(Rows) : 0) <= max_inline;
+}
+
 std::uint64_t may_go_unasked(const Link& link, std::uint64_t message_bytes) { // in fragments
   const std::uint64_t credit = link.credit - link.credit_used;
   if (!link.striped() || message_bytes <= short_beside_subflows || link.path_holds_kib == 0) return credit;
@@ -278,8 +282,10 @@ void Engine::add_envelopes(Link& link) {
   while (!link.fresh.empty()) {
     Outgoing& message = link.fresh.front();
     const bool atomic = message.asks != nullptr && message.asks->what == Incoming::What::atomic;
-    const std::uint64_t rides = atomic ? sizeof(Atomic) : message.total <= max_inline ? message.total : 0;
-    const std::size_t bytes = sizeof(Envelope) + padded(static_cast<std::uint32_t>(rides));
+    const bool rows = message.rows != nullptr || (message.asks != nullptr && message.asks->rows());
+    const std::uint64_t rides = atomic ? sizeof(Atomic) : may_ride(message) ? message.total : 0;
+    const std::size_t bytes =
+        sizeof(Envelope) + (rows ? sizeof(Rows) : 0) + padded(static_cast<std::uint32_t>(rides));
     if (!train.room_for(bytes)) return;
     if (payload_waits &&
         (train.entries() >= entries_before_payload || train.header_length() + bytes > bytes_before_payload))
@@ -303,7 +309,7 @@ void Engine::add_envelopes(Link& link) {
     envelope.length = message.total;
     envelope.message = message.id;
     decide_eager(link, message, envelope);
-    train.add(envelope, message.memory);
+    train.add(envelope, message.memory, message.rows.get());
     link.log.append(link.sequence + 1, envelope);
     message.enter(Outgoing::Stage::announced);
     if (envelope.source != kernel_endpoint) ++link.messages_out;
@@ -321,7 +327,7 @@ void Engine::decide_eager(Link& link, Outgoing& message, Envelope& envelope) {
   const std::uint64_t fragments = fragments_of(message.total, link.fragment);
   if (message.late) {
     // nothing of it can go before it is wanted
-  } else if (message.total != 0 && message.total <= max_inline) {
+  } else if (message.total != 0 && may_ride(message)) {
     envelope.inline_length = static_cast<std::uint16_t>(message.total);
     message.flags |= MessageFlags::whole;
   } else if (fragments <= available) {
@@ -362,7 +368,7 @@ void Engine::add_fragments(Link& link, Trains& trains, TrainOut& train, hook::Li
     waiting.pop_front();
     std::uint32_t most = trains.train_bytes - train.payload();
     if (!waiting.empty()) most = std::min(most, trains.train_bytes / share_of_train);
-    if (message.memory.count() > 1) most = 0;
+    if (message.memory.count() > 1 || message.memory.has_rows_elsewhere()) most = 0;
     const bool eager = std::is_same_v<Tag, hook::Queue> && message.eager.left() != 0;
     const Descriptor run = eager                   ? take_run(message, message.eager, most, link.fragment)
                            : message.again.empty() ? take_run(message, message.rest, most, link.fragment)

@@ -25,11 +25,15 @@ void TrainOut::add(const Descriptor& descriptor) {
   ++entries_;
 }
 
-void TrainOut::add(const Envelope& envelope, const Pieces& riding) {
+void TrainOut::add(const Envelope& envelope, const Pieces& riding, const Rows* rows) {
   const std::uint32_t ride = padded(envelope.inline_length);
-  assert(room_for(sizeof envelope + ride));
+  assert(room_for(size_of(envelope)));
   std::memcpy(header_.data() + header_length_, &envelope, sizeof envelope);
   header_length_ += sizeof envelope;
+  if (has(envelope.flags, MessageFlags::rows)) {
+    std::memcpy(header_.data() + header_length_, rows, sizeof *rows);
+    header_length_ += sizeof *rows;
+  }
   if (ride != 0) {
     std::memset(header_.data() + header_length_ + ride - 8, 0, 8);
     riding.copy_out(0, header_.data() + header_length_, envelope.inline_length);
@@ -45,7 +49,7 @@ void TrainOut::add_payload(const Pieces& memory, std::uint64_t offset, std::uint
   memory.each(offset, length, [&](const std::byte*, std::uint64_t n) {
     direct = ++pieces <= pieces_per_fragment && (n >= min_direct || length < min_direct) && direct;
   });
-  if (direct) {
+  if (direct && iovecs_.size() + pieces <= max_iovecs) {
     memory.each(offset, length, [&](const std::byte* base, std::uint64_t n) { append(base, n, message); });
   } else {
     std::byte* copy = stage(length);
@@ -67,6 +71,7 @@ void TrainOut::finish(Prefix prefix) {
   prefix.payload_length = payload_;
   std::memcpy(header_.data(), &prefix, sizeof prefix);
   iovecs_[0].iov_len = header_length_;
+  assert(iovecs_.size() <= system_iovecs);
 }
 
 void TrainOut::state(const Statement& statement) {

@@ -19,7 +19,8 @@ namespace parc::protocol {
 
 class TrainOut {
 public:
-  static constexpr std::size_t max_iovecs = 1000;
+  static constexpr std::size_t max_iovecs = 1000; // from there on payload is staged, a piece a fragment
+  static constexpr std::size_t system_iovecs = 1024;
   static constexpr std::size_t min_direct = 64; // shorter pieces are staged
 
   [[nodiscard]] bool active() const { return next_ < iovecs_.size(); }
@@ -34,7 +35,8 @@ public:
 
   void begin();
   void add(const Descriptor& descriptor);
-  void add(const Envelope& envelope, const Pieces& riding);
+  // `rows`: where its flags say that it has some.
+  void add(const Envelope& envelope, const Pieces& riding, const Rows* rows = nullptr);
   // The payload of the fragment just added.
   void add_payload(const Pieces& memory, std::uint64_t offset, std::uint32_t length, std::uint64_t message);
   void add_payload(std::byte* staged, std::uint32_t length);

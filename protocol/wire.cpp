@@ -62,8 +62,8 @@ bool EntryWalk::take_envelope(Kind kind) {
   entry_.kind = kind;
   std::memcpy(&entry_.envelope, rest_.data(), sizeof(Envelope));
   const Envelope& e = entry_.envelope;
-  const std::size_t size = sizeof(Envelope) + padded(e.inline_length);
-  if (e.inline_length > max_inline || size > rest_.size()) {
+  const std::size_t size = size_of(e);
+  if (size - sizeof(Envelope) > max_inline || size > rest_.size()) {
     refusal_ = Refusal::length;
     return false;
   }
@@ -73,16 +73,24 @@ bool EntryWalk::take_envelope(Kind kind) {
       has(e.flags, ~flags_of_envelope) || (whole && e.eager != e.length) ||
       (!whole && e.eager == e.length && e.length != 0) ||
       (rides && (!whole || e.inline_length != e.length)) ||
+      (kind == Kind::envelope && has(e.flags, MessageFlags::rows)) ||
       (kind == Kind::put && (e.space != Space::programs || has(e.flags, MessageFlags::with_data) ||
                              !has(e.flags, MessageFlags::synchronous))) ||
-      (kind == Kind::get &&
-       (rides || e.eager != 0 || e.space != Space::programs || has(e.flags, ~MessageFlags::from_end))) ||
+      (kind == Kind::get && (rides || e.eager != 0 || e.space != Space::programs ||
+                             has(e.flags, ~(MessageFlags::from_end | MessageFlags::rows)))) ||
       (kind == Kind::atomic &&
        (e.inline_length != sizeof(Atomic) || e.space != Space::programs || e.flags != MessageFlags::whole))) {
     refusal_ = Refusal::envelope;
     return false;
   }
-  entry_.inline_data = rest_.data() + sizeof(Envelope);
+  entry_.inline_data = rest_.data() + (size - padded(e.inline_length));
+  if (has(e.flags, MessageFlags::rows)) {
+    std::memcpy(&entry_.rows_of, rest_.data() + sizeof(Envelope), sizeof(Rows));
+    if (!is_good(entry_.rows_of, e.length)) {
+      refusal_ = Refusal::envelope;
+      return false;
+    }
+  }
   rest_ = rest_.subspan(size);
   return true;
 }

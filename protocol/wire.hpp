@@ -3,8 +3,8 @@
 // byte stream) a statement each way, then trains. Little-endian, fixed sizes.
 //
 //   train   = Prefix | entry[entries] | payload
-//   entry   = Envelope (72 bytes) and the bytes that ride with it, padded to 8: of a message, put, get or
-//   atomic
+//   entry   = Envelope (72 bytes), Rows (16 bytes) where it has some, and the bytes that ride with it, padded
+//             to 8: of a message, put, get or atomic
 //           | Descriptor (32 bytes)
 //   payload = the bytes of the fragment descriptors, in their order
 //
@@ -34,14 +34,14 @@ namespace parc::protocol {
 
 static_assert(std::endian::native == std::endian::little, "the wire is little-endian and read in place");
 
-inline constexpr std::uint16_t wire_version = 18;
+inline constexpr std::uint16_t wire_version = 19;
 inline constexpr std::uint32_t default_fragment = 4096;
 inline constexpr std::uint32_t min_fragment = 512;
 inline constexpr std::uint32_t max_fragment = 65536;
 inline constexpr std::uint32_t max_header = 2048;
 inline constexpr std::uint32_t max_entries = 32;
 inline constexpr std::uint32_t max_payload = 1u << 20; // of a train
-inline constexpr std::uint32_t max_inline = 192;       // bytes of a message that ride with its envelope
+inline constexpr std::uint32_t max_inline = 192;       // bytes that ride with an envelope
 inline constexpr std::uint64_t max_message = std::uint64_t{8} << 30;
 inline constexpr std::uint32_t train_magic = 0x6e727450;     // "Ptrn"
 inline constexpr std::uint32_t statement_magic = 0x74735450; // "PTst"
@@ -103,11 +103,11 @@ enum class Kind : std::uint8_t {
                    // comes any more. flag_put: to who has sent it by a put, which is not there
   none_to_send,    // likewise: message = the name of a get of no bytes, whose place is there
   result,          // likewise: message = the name of an atomic, extra = what was there before
-  // An envelope whose message is for [data, data + length) of window `tag`. Synchronous: `matched` says that
-  // it is there.
+  // An envelope whose message is for [data, data + length) of window `tag`, or for Rows from `data` on.
+  // Synchronous: `matched` says that it is there.
   put = 33,
-  // An envelope that asks for [data, data + length) of window `tag`: message = the asker's name for it, which
-  // its fragments have as `extra`. Nothing rides, nothing is eager.
+  // An envelope that asks for that: message = the asker's name for it, which its fragments have as `extra`.
+  // Nothing else rides, nothing is eager.
   get = 34,
   atomic, // likewise of an Atomic, which rides with it; `result` answers
 };
@@ -153,7 +153,7 @@ static_assert(sizeof(Descriptor) == 32);
 struct Envelope {
   Kind kind;
   Space space;
-  std::uint16_t inline_length; // bytes that ride behind: all of the message, or none
+  std::uint16_t inline_length; // bytes of the message that ride behind: all, or none
   MessageFlags flags;
   std::uint16_t reserved;
   std::uint64_t tag;
@@ -181,6 +181,17 @@ struct Atomic {
 static_assert(sizeof(Atomic) == 24);
 [[nodiscard]] inline constexpr bool is_good(const Atomic& atomic) {
   return atomic.what <= Atomic::What::bit_xor && (atomic.width == 4 || atomic.width == 8);
+}
+
+// Where the bytes of a put or get lie in their window, if not together: in rows of so many bytes, each
+// `stride` behind the one before it.
+struct Rows {
+  std::uint64_t row;
+  std::int64_t stride;
+};
+static_assert(sizeof(Rows) == 16);
+[[nodiscard]] inline constexpr bool is_good(const Rows& rows, std::uint64_t length) {
+  return rows.row != 0 && length != 0 && length % rows.row == 0;
 }
 
 // The endpoint that every kernel itself is.
@@ -222,6 +233,11 @@ inline constexpr std::uint32_t padded(std::uint32_t bytes) {
   return (bytes + 7u) & ~7u;
 }
 
+// Of an envelope, with what rides behind it.
+inline constexpr std::size_t size_of(const Envelope& e) {
+  return sizeof(Envelope) + (has(e.flags, MessageFlags::rows) ? sizeof(Rows) : 0) + padded(e.inline_length);
+}
+
 // Bytes of its receiver's memory that an unexpected message takes at most, with what rides with its envelope.
 // The rest of its payload is paid for with credit.
 inline constexpr std::uint32_t envelope_bytes = 640;
@@ -248,6 +264,11 @@ public:
       Envelope envelope;
     };
     const std::byte* inline_data; // of a message's envelope: the bytes that ride with it
+    Rows rows_of;                 // of an envelope that has rows
+
+    [[nodiscard]] const Rows* rows() const {
+      return has(envelope.flags, MessageFlags::rows) ? &rows_of : nullptr;
+    }
   };
   const Entry* next();
   [[nodiscard]] Refusal refusal() const { return refusal_; }

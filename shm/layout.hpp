@@ -23,7 +23,7 @@ namespace parc::shm {
 using protocol::MessageFlags;
 
 inline constexpr std::uint64_t control_magic = 0x6c72746363726170; // "parcctrl"
-inline constexpr std::uint32_t layout_version = 24;
+inline constexpr std::uint32_t layout_version = 25;
 inline constexpr std::uint32_t request_slots = 1024; // a power of two
 inline constexpr std::uint32_t read_slots = 1024;    // in the first block of the tables, as write_slots
 inline constexpr std::uint32_t write_slots = 1024;
@@ -180,6 +180,7 @@ struct Request {
   struct Place {
     std::uint64_t window;
     std::uint64_t offset;
+    std::int64_t stride; // of rows
   };
   struct Atomic {
     std::uint64_t window;
@@ -193,9 +194,10 @@ struct Request {
   std::uint8_t reserved;
   MessageFlags flags;
   std::uint16_t pieces;
-  std::int32_t peer;   // a row, or PARC_ANY_SOURCE
-  std::uint32_t entry; // write, with taken: where the reader has published its read; atomic: its
-                       // protocol::Atomic::What, and its width << 8
+  std::int32_t peer; // a row, or PARC_ANY_SOURCE
+  // write, with taken: where the reader has published its read; atomic: its protocol::Atomic::What, and its
+  // width << 8; get and put: how many rows of one length its place is, 0: its bytes lie together there.
+  std::uint32_t entry;
   std::uint64_t id;
   std::uint64_t address;
   std::uint64_t length;

@@ -17,6 +17,8 @@
 #include "client/operation/late_reads.hpp"
 #include "protocol/wire.hpp"
 
+#include <optional>
+
 namespace parc::client {
 
 class Starter {
@@ -52,10 +54,12 @@ public:
   [[nodiscard]] Result<parc_op> exit_of(int peer, unsigned flags);
 
   [[nodiscard]] Result<parc_op> unexpose(std::uint64_t window);
-  [[nodiscard]] Result<parc_op> get(const parc_place& from, std::span<const iovec> pieces, unsigned flags);
+  [[nodiscard]] Result<parc_op> get(const parc_place& from, std::span<const iovec> pieces, unsigned flags,
+                                    const std::optional<protocol::Rows>& rows = {});
   [[nodiscard]] Result<parc_op> atomic(const parc_place& at, const protocol::Atomic& atomic,
                                        std::uint64_t* before, unsigned flags);
-  [[nodiscard]] Result<parc_op> put(const parc_place& to, std::span<const iovec> pieces, unsigned flags);
+  [[nodiscard]] Result<parc_op> put(const parc_place& to, std::span<const iovec> pieces, unsigned flags,
+                                    const std::optional<protocol::Rows>& rows = {});
 
   // An empty message that no read of the program sees.
   [[nodiscard]] Result<parc_op> barrier_read(int peer, std::uint64_t tag);

@@ -2,11 +2,33 @@
 // Starting what is about windows (one-sided transfers).
 #include "client/calls/starter.hpp"
 
+#include <algorithm>
+
 namespace parc::client {
 namespace {
 
 constexpr unsigned known_of_gets = PARC_QUEUED | PARC_FROM_END | PARC_EARLY;
 constexpr unsigned known_of_puts = known_of_gets | PARC_SYNCHRONOUS;
+
+using MaybeRows = std::optional<protocol::Rows>;
+
+Result<void> check_rows(const MaybeRows& rows, std::uint64_t length, bool put) {
+  if (!rows || length == 0) return success();
+  const std::uint64_t row = rows->row, count = row == 0 ? 0 : length / row;
+  if (count == 0 || count > UINT32_MAX || count * row != length)
+    return error(PARC_EINVAL, "{} bytes are not 1 to {} rows of {} bytes", length, UINT32_MAX, row);
+  const auto stride = static_cast<std::uint64_t>(rows->stride);
+  if (put && count > 1 && std::min(stride, 0 - stride) < row)
+    return error(PARC_EINVAL, "rows of {} bytes that are {} apart overlap: they cannot be put", row,
+                 rows->stride);
+  return success();
+}
+
+void name_place(shm::Request& request, const parc_place& place, const MaybeRows& rows) {
+  const bool some = rows && request.length != 0;
+  request.place = {place.window, place.offset, some ? rows->stride : 0};
+  request.entry = some ? static_cast<std::uint32_t>(request.length / rows->row) : 0;
+}
 
 } // namespace
 
@@ -20,10 +42,12 @@ Result<parc_op> Starter::unexpose(std::uint64_t window) {
 
 // What the program has read goes first, as what it gets may be the effect of it. The kernels answer it: it
 // has its memory when it starts, and no neighbour hears of it.
-Result<parc_op> Starter::get(const parc_place& from, std::span<const iovec> pieces, unsigned flags) {
+Result<parc_op> Starter::get(const parc_place& from, std::span<const iovec> pieces, unsigned flags,
+                             const std::optional<protocol::Rows>& rows) {
   PARC_TRY(check_peer(from.peer, false));
   Message message;
   PARC_TRY(check(message, {from.peer, from.window, 0, 0}, pieces, flags, known_of_gets));
+  PARC_TRY(check_rows(rows, message.length, false));
   message.envelope.data = from.offset;
   if (guards_.any()) guards_.settle_begun_reads();
   prepare_release(message, shm::RequestKind::get);
@@ -32,7 +56,7 @@ Result<parc_op> Starter::get(const parc_place& from, std::span<const iovec> piec
   PARC_TRY(locate_read(message));
   PARC_TRY(give_memory(message));
   shm::Request request = request_of(shm::RequestKind::get, message);
-  request.place = {from.window, from.offset};
+  name_place(request, from, rows);
   return send(request, message);
 }
 
@@ -46,15 +70,17 @@ Result<bool> Starter::leaves_the_host(const Message& get) {
 }
 
 // A write that the kernel brings, whoever its peer is.
-Result<parc_op> Starter::put(const parc_place& to, std::span<const iovec> pieces, unsigned flags) {
+Result<parc_op> Starter::put(const parc_place& to, std::span<const iovec> pieces, unsigned flags,
+                             const std::optional<protocol::Rows>& rows) {
   PARC_TRY(check_peer(to.peer, false));
   Message message;
   PARC_TRY(check(message, {to.peer, to.window, 0, 0}, pieces, flags, known_of_puts));
+  PARC_TRY(check_rows(rows, message.length, true));
   message.envelope.data = to.offset;
   settle(pieces, Guards::Use::loads);
   PARC_TRY(locate_write(message));
   shm::Request request = request_of(shm::RequestKind::put, message);
-  request.place = {to.window, to.offset};
+  name_place(request, to, rows);
   return send_put(request, message);
 }
 

@@ -45,6 +45,16 @@ parc_op parc_initgetv(parc_context* context, const parc_place* from, const struc
   });
 }
 
+parc_op parc_initget_rows(parc_context* context, const parc_place* from, size_t row, int64_t stride,
+                          const struct iovec* pieces, int count, unsigned flags) {
+  if (count < 0 || (count > 0 && !pieces)) return bad_list(count);
+  if (!from) return no_place("place");
+  return started(context, caller(), [&]() -> Result<parc_op> {
+    PARC_TRY(id, context->starts().get(*from, list(pieces, count), flags, protocol::Rows{row, stride}));
+    return noted(context, id, flags);
+  });
+}
+
 int parc_get(parc_context* context, const parc_place* from, void* buffer, size_t bytes) {
   if (!from) return no_place("place");
   return guarded(
@@ -67,6 +77,16 @@ parc_op parc_initputv(parc_context* context, const parc_place* to, const struct 
   if (!to) return no_place("place");
   return started(context, caller(), [&]() -> Result<parc_op> {
     PARC_TRY(id, context->starts().put(*to, list(pieces, count), flags));
+    return noted(context, id, flags);
+  });
+}
+
+parc_op parc_initput_rows(parc_context* context, const parc_place* to, size_t row, int64_t stride,
+                          const struct iovec* pieces, int count, unsigned flags) {
+  if (count < 0 || (count > 0 && !pieces)) return bad_list(count);
+  if (!to) return no_place("place");
+  return started(context, caller(), [&]() -> Result<parc_op> {
+    PARC_TRY(id, context->starts().put(*to, list(pieces, count), flags, protocol::Rows{row, stride}));
     return noted(context, id, flags);
   });
 }

@@ -4,6 +4,7 @@
 #include "shm/segment.hpp"
 #include "system/identity.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstddef>
@@ -16,6 +17,8 @@ namespace {
 void* at(std::uint64_t address) {
   return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address));
 }
+
+constexpr std::size_t most_parts = 1024; // of one call: UIO_MAXIOV
 
 // What it moved is all or nothing to us: a part ends where the memory does.
 int error_of(ssize_t moved, std::uint64_t wanted) {
@@ -57,6 +60,43 @@ int ProcessMemory::give(std::byte* to, const std::byte* from, std::uint64_t leng
   const iovec there{to, length};
   if (const int error = take(nullptr, nullptr, 0); error != 0) return error;
   return error_of(process_vm_writev(process_, &here, 1, &there, 1, 0), length);
+}
+
+// Of so many rows at once, as the system takes; the first local piece may be the proof.
+int ProcessMemory::take_rows(std::byte* to, const std::byte* first, const protocol::Rows& rows,
+                             std::uint64_t count) const {
+  std::array<iovec, most_parts> there;
+  for (std::uint64_t done = 0; done < count;) {
+    const std::uint64_t n = std::min<std::uint64_t>(count - done, there.size() - 1);
+    std::uint64_t proof = 0;
+    const std::array<iovec, 2> here{{{&proof, sizeof proof}, {to + done * rows.row, n * rows.row}}};
+    there[0] = {at(proof_there_), sizeof proof};
+    for (std::uint64_t i = 0; i < n; ++i) {
+      const auto* const row = first + static_cast<std::int64_t>(done + i) * rows.stride;
+      there[i + 1] = {const_cast<std::byte*>(row), rows.row};
+    }
+    const int error = error_of(process_vm_readv(process_, here.data(), 2, there.data(), n + 1, 0),
+                               sizeof proof + n * rows.row);
+    if (error != 0 || proof != proof_) return error != 0 ? error : ESRCH;
+    done += n;
+  }
+  return 0;
+}
+
+int ProcessMemory::give_rows(std::byte* first, const std::byte* from, const protocol::Rows& rows,
+                             std::uint64_t count) const {
+  if (const int error = take(nullptr, nullptr, 0); error != 0) return error;
+  std::array<iovec, most_parts> there;
+  for (std::uint64_t done = 0; done < count;) {
+    const std::uint64_t n = std::min<std::uint64_t>(count - done, there.size());
+    const iovec here{const_cast<std::byte*>(from + done * rows.row), n * rows.row};
+    for (std::uint64_t i = 0; i < n; ++i)
+      there[i] = {first + static_cast<std::int64_t>(done + i) * rows.stride, rows.row};
+    if (const int error = error_of(process_vm_writev(process_, &here, 1, there.data(), n, 0), n * rows.row))
+      return error;
+    done += n;
+  }
+  return 0;
 }
 
 bool ProcessMemory::operate(std::byte* word, const protocol::Atomic& atomic, std::uint64_t name,

@@ -12,6 +12,7 @@
 
 #include "daemon/program/bounce.hpp"
 #include "protocol/pieces.hpp"
+#include "protocol/wire.hpp"
 #include "shm/layout.hpp"
 
 #include <cerrno>
@@ -49,6 +50,11 @@ public:
   // Through the system alone: its proof, and `length` bytes with it. 0, or an errno.
   [[nodiscard]] int take(std::byte* to, const std::byte* from, std::uint64_t length) const;
   [[nodiscard]] int give(std::byte* to, const std::byte* from, std::uint64_t length) const;
+  // The same of rows there, which lie together here.
+  [[nodiscard]] int take_rows(std::byte* to, const std::byte* first, const protocol::Rows& rows,
+                              std::uint64_t count) const;
+  [[nodiscard]] int give_rows(std::byte* first, const std::byte* from, const protocol::Rows& rows,
+                              std::uint64_t count) const;
 
 private:
   [[nodiscard]] bool is_maker() const;
@@ -75,6 +81,14 @@ public:
   [[nodiscard]] bool write(std::byte* to, const std::byte* from, std::uint64_t length,
                            std::uint64_t /*name*/) override {
     return reached(process_.give(to, from, length));
+  }
+  [[nodiscard]] bool read_rows(std::byte* to, const std::byte* first, std::uint64_t row, std::int64_t stride,
+                               std::uint64_t count) override {
+    return reached(process_.take_rows(to, first, {row, stride}, count));
+  }
+  [[nodiscard]] bool write_rows(std::byte* first, const std::byte* from, std::uint64_t row,
+                                std::int64_t stride, std::uint64_t count) override {
+    return reached(process_.give_rows(first, from, {row, stride}, count));
   }
   [[nodiscard]] bool operate(std::byte* word, const protocol::Atomic& atomic, std::uint64_t name,
                              std::uint64_t& before) override {

@@ -118,6 +118,7 @@ private:
   void atomic(const shm::Request& request);
   [[nodiscard]] std::uint64_t cookie_of(std::uint64_t id, const Slot& slot) const;
   [[nodiscard]] Slot* take_one_sided(const shm::Request& request, protocol::Pieces& memory);
+  [[nodiscard]] static std::optional<protocol::Rows> rows_of(const shm::Request& request);
   void leave(const shm::Request& request);
 
   Loop& loop_;

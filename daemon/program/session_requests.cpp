@@ -396,6 +396,10 @@ Session::Slot* Session::take_one_sided(const shm::Request& request, protocol::Pi
     return nullptr;
   }
   const bool puts = request.kind == shm::RequestKind::put, atomic = request.kind == shm::RequestKind::atomic;
+  if (!atomic && request.entry != 0 && (request.length == 0 || request.length % request.entry != 0)) {
+    broke("it shared out a transfer in rows that are not of one length");
+    return nullptr;
+  }
   Slot* const slot = take_slot(request, puts ? shm::is_write : shm::is_read);
   if (slot == nullptr) return nullptr;
   slot->queued = has(request.flags, protocol::MessageFlags::queued);
@@ -411,6 +415,12 @@ Session::Slot* Session::take_one_sided(const shm::Request& request, protocol::Pi
   return slot;
 }
 
+// Of a request for a get or put; none: its bytes lie together.
+std::optional<protocol::Rows> Session::rows_of(const shm::Request& request) {
+  if (request.entry == 0) return {};
+  return protocol::Rows{request.length / request.entry, request.place.stride};
+}
+
 // It tells nobody anything, but would not see a put that the gate keeps.
 void Session::get(const shm::Request& request) {
   protocol::Pieces memory;
@@ -424,6 +434,7 @@ void Session::get(const shm::Request& request) {
                                                 .offset = request.place.offset,
                                                 .flags = request.flags,
                                                 .memory = std::move(memory),
+                                                .rows = rows_of(request),
                                                 .gated = gated});
   if (gated && slot->busy) gate_.keep(slot->handle);
 }
@@ -440,7 +451,8 @@ void Session::put(const shm::Request& request) {
                                                   .flags = request.flags,
                                                   .memory = std::move(memory),
                                                   .gated = gated,
-                                                  .put = true});
+                                                  .put = true,
+                                                  .rows = rows_of(request)});
   if (gated && slot->busy) gate_.keep(slot->handle, request.peer);
 }
 

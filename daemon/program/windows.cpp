@@ -74,15 +74,23 @@ std::optional<std::size_t> Windows::hold(const protocol::Place& place, bool acqu
                                          protocol::Pieces& memory) {
   Window* const window = find(place.window);
   const std::uint64_t right = place.put ? PARC_MAY_PUT : PARC_MAY_GET;
-  if (window == nullptr || (window->rights & right) == 0 || place.offset > window->length ||
-      place.length > window->length - place.offset ||
-      (!acquainted && (window->rights & PARC_MAY_ANYBODY) == 0))
+  if (window == nullptr || (window->rights & right) == 0 ||
+      (!acquainted && (window->rights & PARC_MAY_ANYBODY) == 0) || !resolve_place(*window, place, memory))
     return {};
-  Extents::Used used;
-  if (!resolve(*window, place.offset, place.length, memory, used)) return {};
   memory_.hold(window->used);
   ++window->uses;
   return window->index;
+}
+
+bool Windows::resolve_place(const Window& window, const protocol::Place& place,
+                            protocol::Pieces& memory) const {
+  const auto span = protocol::span_of(place);
+  if (!span || span->high > window.length) return false;
+  Extents::Used used;
+  if (place.rows == nullptr) return resolve(window, span->low, span->length(), memory, used);
+  protocol::Pieces whole;
+  if (!resolve(window, span->low, span->length(), whole, used)) return false;
+  return protocol::append_place(memory, whole, place);
 }
 
 std::optional<std::uint64_t> Windows::let_go(std::size_t index) {

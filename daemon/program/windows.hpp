@@ -55,6 +55,8 @@ private:
   void forget_if_over(Window& window);
   [[nodiscard]] bool resolve(const Window& window, std::uint64_t offset, std::uint64_t length,
                              protocol::Pieces& memory, Extents::Used& used) const;
+  [[nodiscard]] bool resolve_place(const Window& window, const protocol::Place& place,
+                                   protocol::Pieces& memory) const;
 
   Extents& memory_;
   std::deque<Window> windows_; // by index, which holds name

@@ -220,6 +220,14 @@ public:
     return {get(),
             detail::checked(parc_initget(get(), &from, std::ranges::data(to), detail::bytes_of(to), flags))};
   }
+  // Rows of a matrix there, of so many bytes each, and each `stride` behind the one before it.
+  template <detail::room Range>
+  requires detail::lasting<Range> Operation initget_rows(const Place& from, std::size_t row,
+                                                         std::int64_t stride, Range&& to,
+                                                         unsigned flags = 0) {
+    const iovec whole{std::ranges::data(to), detail::bytes_of(to)};
+    return {get(), detail::checked(parc_initget_rows(get(), &from, row, stride, &whole, 1, flags))};
+  }
   template <detail::room Range> void get(const Place& from, Range&& to) {
     detail::checked(parc_get(get(), &from, std::ranges::data(to), detail::bytes_of(to)));
   }
@@ -227,6 +235,14 @@ public:
   requires detail::lasting<Range> Operation initput(const Place& to, Range&& from, unsigned flags = 0) {
     return {get(), detail::checked(
                        parc_initput(get(), &to, std::ranges::data(from), detail::bytes_of(from), flags))};
+  }
+  template <detail::message Range>
+  requires detail::lasting<Range> Operation initput_rows(const Place& to, std::size_t row,
+                                                         std::int64_t stride, Range&& from,
+                                                         unsigned flags = 0) {
+    const iovec whole{const_cast<void*>(static_cast<const void*>(std::ranges::data(from))),
+                      detail::bytes_of(from)};
+    return {get(), detail::checked(parc_initput_rows(get(), &to, row, stride, &whole, 1, flags))};
   }
   template <detail::message Range> void put(const Place& to, const Range& from) {
     detail::checked(parc_put(get(), &to, std::ranges::data(from), detail::bytes_of(from)));

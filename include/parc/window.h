@@ -76,6 +76,13 @@ PARC_API parc_op parc_initgetv(parc_context* context, const parc_place* from, co
  * not by a later one: who goes by their order calls parc_settle between them. What is put behind a get that
  * was released is kept as writes are, and so is a get from the same peer behind that. */
 
+/* Starts to get rows of a matrix that lies there, into `count` pieces, in their order: as many rows of `row`
+ * bytes as they have room for, the first one at the place, each `stride` bytes behind the one before it, or
+ * before it where that is less than 0. Rows may overlap. Flags, status and errors as of parc_initgetv;
+ * PARC_EINVAL also where the pieces have no room for whole rows, or for more than 4,294,967,295. */
+PARC_API parc_op parc_initget_rows(parc_context* context, const parc_place* from, size_t row, int64_t stride,
+                                   const struct iovec* pieces, int count, unsigned flags);
+
 /* Calls parc_initget and parc_wait. Errors: those of both. */
 PARC_API int parc_get(parc_context* context, const parc_place* from, void* buffer, size_t bytes);
 
@@ -91,6 +98,11 @@ PARC_API parc_op parc_initput(parc_context* context, const parc_place* to, const
 /* Does as parc_initput, of `count` pieces, in their order. Limits as of parc_initwritev. */
 PARC_API parc_op parc_initputv(parc_context* context, const parc_place* to, const struct iovec* pieces,
                                int count, unsigned flags);
+
+/* Starts to put rows, from `count` pieces, as parc_initget_rows gets them. Flags, status and errors as of
+ * parc_initputv; PARC_EINVAL also as there, and where rows overlap. */
+PARC_API parc_op parc_initput_rows(parc_context* context, const parc_place* to, size_t row, int64_t stride,
+                                   const struct iovec* pieces, int count, unsigned flags);
 
 /* Calls parc_initput and parc_wait. Errors: those of both. */
 PARC_API int parc_put(parc_context* context, const parc_place* to, const void* buffer, size_t bytes);

@@ -128,6 +128,8 @@ _PROTOTYPES = {
     "parc_unexpose": (c_int, [c_void_p, c_uint64]),
     "parc_initgetv": (c_int64, [c_void_p, POINTER(Place), POINTER(IoVec), c_int, c_uint]),
     "parc_initputv": (c_int64, [c_void_p, POINTER(Place), POINTER(IoVec), c_int, c_uint]),
+    "parc_initget_rows": (c_int64, [c_void_p, POINTER(Place), c_size_t, c_int64, POINTER(IoVec), c_int, c_uint]),
+    "parc_initput_rows": (c_int64, [c_void_p, POINTER(Place), c_size_t, c_int64, POINTER(IoVec), c_int, c_uint]),
     "parc_initatomic": (c_int64, [c_void_p, POINTER(Place), c_int, c_size_t, c_uint64, c_uint64, c_void_p, c_uint]),
     "parc_quiet": (c_int, [c_void_p]),
     "parc_wait": (c_int, [c_void_p, c_int64, POINTER(Status)]),

@@ -31,6 +31,14 @@ def _envelope(peer, tag, ignore=0, data=0):
                     number("ignore", ignore, 64, False), number("data", data, 64, False))
 
 
+def _in_rows(call, row, stride):
+    row, stride = number("the row", row, 64, False), number("the stride", stride, 64)
+
+    def start(session, place, pieces, count, flags):
+        return call(session, place, row, stride, pieces, count, flags)
+    return start
+
+
 def _place(peer, window, offset):
     return Place(number("the peer", peer, 32), number("the window", window, 64, False),
                  number("the offset", offset, 64, False))
@@ -296,9 +304,17 @@ class Session:
         """initget and wait: the bytes are in the buffer."""
         return self.initget(peer, window, offset, buffer, flags=flags).wait()
 
+    def initget_rows(self, peer, window, offset, row, stride, buffer, *, flags=0):
+        """initget of rows of so many bytes, each stride bytes behind the one before it."""
+        return self._start(_in_rows(lib.parc_initget_rows, row, stride), _place(peer, window, offset), buffer, True, flags)
+
     def initput(self, peer, window, offset, buffer, *, flags=0):
         """Starts to put a buffer at offset in a peer's window, without that peer's part; returns an Operation."""
         return self._start(lib.parc_initputv, _place(peer, window, offset), buffer, False, flags)
+
+    def initput_rows(self, peer, window, offset, row, stride, buffer, *, flags=0):
+        """initput of rows of so many bytes, each stride bytes behind the one before it."""
+        return self._start(_in_rows(lib.parc_initput_rows, row, stride), _place(peer, window, offset), buffer, False, flags)
 
     def put(self, peer, window, offset, buffer, *, flags=0):
         """initput and wait: the buffer may be changed again."""

@@ -81,15 +81,17 @@ public:
     ask(request);
   }
   std::uint64_t get(std::int32_t from, std::uint64_t window, std::uint64_t offset, std::uint64_t address,
-                    std::uint64_t length) {
+                    std::uint64_t length, std::uint32_t rows = 0, std::int64_t stride = 0) {
     Request request = message(RequestKind::get, next(0, ++reads_), from, 0, address, length);
-    request.place = {window, offset};
+    request.place = {window, offset, stride};
+    request.entry = rows;
     return ask(request);
   }
   std::uint64_t put(std::int32_t to, std::uint64_t window, std::uint64_t offset, std::uint64_t address,
-                    std::uint64_t length) {
+                    std::uint64_t length, std::uint32_t rows = 0, std::int64_t stride = 0) {
     Request request = message(RequestKind::put, next(read_slots, ++writes_), to, 0, address, length);
-    request.place = {window, offset};
+    request.place = {window, offset, stride};
+    request.entry = rows;
     return ask(request);
   }
   std::uint64_t add(std::int32_t to, std::uint64_t window, std::uint64_t offset,
@@ -207,6 +209,9 @@ const Named scenes[] = {
        s.put(0, 3, 10, more_address, 100);
        s.get(0, 3, 0, data_address, 40'000);
        s.put(0, 1, 0, more_address, 10);
+       s.get(0, 3, 30'000, data_address, 4000, 50, -300);
+       s.put(0, 3, 16, more_address, 4000, 4, 1024);
+       s.get(0, 3, 16, data_address, 16, 2, INT64_MIN);
        s.add(0, 3, 8);
        s.add(0, 3, 9);
        s.cancel(s.add(0, 1, 0));

@@ -29,13 +29,18 @@ public:
                                     .memory = memory(length)});
   }
   void get(std::uint64_t endpoint, std::uint32_t from, std::uint64_t window, std::uint64_t offset,
-           std::uint64_t length) {
-    engine_.get(endpoint, {.target = from, .window = window, .offset = offset, .memory = memory(length)});
+           std::uint64_t length, const std::optional<Rows>& rows = {}) {
+    engine_.get(endpoint,
+                {.target = from, .window = window, .offset = offset, .memory = memory(length), .rows = rows});
   }
   void put(std::uint64_t endpoint, std::uint32_t to, std::uint64_t window, std::uint64_t offset,
-           std::uint64_t length) {
-    engine_.write(endpoint,
-                  {.destination = to, .tag = window, .data = offset, .memory = memory(length), .put = true});
+           std::uint64_t length, const std::optional<Rows>& rows = {}) {
+    engine_.write(endpoint, {.destination = to,
+                             .tag = window,
+                             .data = offset,
+                             .memory = memory(length),
+                             .put = true,
+                             .rows = rows});
   }
   void add(std::uint64_t endpoint, std::uint32_t to, std::uint64_t offset) {
     engine_.get(endpoint, {.target = to,
@@ -167,6 +172,17 @@ const Scene scenes[] = {
        p.get(p.second, 0, 1, 10'000, 0);
        p.get(p.second, 0, 1, 9999, 2);
        p.get(p.second, 2, 3, 0, 8);
+     }},
+    {"rows",
+     [](OtherKernel& p) {
+       p.get(p.first, 0, 1, 0, 96, Rows{8, 100});
+       p.get(p.first, 2, 1, 9900, 4000, Rows{50, -70});
+       p.get(p.second, 0, 1, 9990, 40, Rows{20, 0});
+       p.put(p.first, 0, 1, 10, 96, Rows{8, 100});
+       p.put(p.first, 2, 1, 5000, 4000, Rows{2000, -2400});
+       p.put(p.second, 0, 1, 9990, 40, Rows{20, 30});
+       p.break_after(300);
+       p.talk();
      }},
     {"gets_of_who_goes",
      [](OtherKernel& p) {

@@ -178,10 +178,10 @@ private:
   void drained(std::uint64_t) override {}
   bool place(std::uint64_t, const Place& place, bool acquainted, Pieces& memory,
              std::uint64_t& hold) override {
-    if (!acquainted || place.window != 1 || place.offset > window_.size() ||
-        place.length > window_.size() - place.offset)
-      return false;
-    memory = Pieces(window_.data() + place.offset, place.length);
+    const auto span = span_of(place);
+    if (!acquainted || place.window != 1 || !span || span->high > window_.size()) return false;
+    memory = {};
+    if (!append_place(memory, Pieces(window_.data() + span->low, span->length()), place)) std::abort();
     hold = ++holds_;
     ++held_;
     return true;

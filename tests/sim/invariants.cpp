@@ -144,8 +144,10 @@ void Invariants::look_at(const Incoming& message) {
         "a message is in the list of its stage");
   holds(message.waits() || message.blocks.empty(), "only what waits for a read is in the pool");
   holds(!message.counted || message.waits(), "only what waits for a read counts against its source");
-  holds(message.rode == nullptr || message.waits() || message.what == Incoming::What::atomic,
-        "what rode is kept for a read");
+  holds(message.rode == nullptr || message.waits() || message.gets(), "what rode is kept for a read");
+  holds(!has(message.flags, MessageFlags::rows) || message.rode != nullptr ||
+            message.stage == Incoming::Stage::unwanted,
+        "who has rows keeps them");
   holds((message.owes != Kind::none) == message.owed(), "what a message owes waits for a train");
   holds(message.local == nullptr ||
             (message.link == nullptr && message.local->local == &message && stage <= Stage::matched),

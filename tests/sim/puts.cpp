@@ -11,7 +11,7 @@ Put& Puts::start(std::size_t from, std::size_t to, const Place& place, std::uint
   Put& put = puts_.emplace_back();
   put.from = from;
   put.to = to;
-  put.place = place;
+  put.place = Spot(place);
   put.messages_before = oracle_.messages.size();
   if (to != from) put.gate = oracle_.actors[from].releases;
   put.started = clock;
@@ -27,7 +27,8 @@ void Puts::placed(std::size_t to, const Place& place) const {
   bool any = false;
   for (const Put& put : puts_) {
     if (put.is_there() || put.to != to || put.place.window != place.window ||
-        put.place.offset != place.offset || put.place.length != place.length)
+        put.place.offset != place.offset || put.place.length != place.length ||
+        (put.place.rows == nullptr) != (place.rows == nullptr))
       continue;
     any = true;
     if (put.over() || oracle_.holder(put.from, put.gate) == nullptr) return;
@@ -49,7 +50,8 @@ void Puts::progressed(std::size_t index, const Progress& progress) {
 // All of it is there that no later one of the pair may have covered.
 bool Puts::holds(std::size_t index) const {
   const Put& put = puts_[index];
-  for (std::uint64_t at = put.place.offset; at != put.place.offset + put.place.length; ++at) {
+  for (std::uint64_t each = 0; each < put.place.length; ++each) {
+    const std::uint64_t at = put.place.at(each);
     const std::byte found = *look_(put.to, at);
     if (found == byte_of(put, index, at)) continue;
     bool later = false;

@@ -14,14 +14,39 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace parc::sim {
 
+// A place, and the rows that it has.
+struct Spot : protocol::Place {
+  Spot() = default;
+  explicit Spot(const protocol::Place& place) : Place(place) {
+    if (place.rows != nullptr) own_rows_ = std::make_shared<protocol::Rows>(*place.rows);
+    rows = own_rows_.get();
+  }
+  // Where in the window its byte `index` lies.
+  [[nodiscard]] std::uint64_t at(std::uint64_t index) const {
+    if (rows == nullptr) return offset + index;
+    return offset + index / rows->row * static_cast<std::uint64_t>(rows->stride) + index % rows->row;
+  }
+  // The byte of it that lies there; none: none does. Its rows do not overlap.
+  [[nodiscard]] std::optional<std::uint64_t> index_of(std::uint64_t where) const {
+    const std::uint64_t together = rows == nullptr ? length : rows->row;
+    for (std::uint64_t first = 0; first < length; first += together)
+      if (where - at(first) < together) return first + (where - at(first)); // modulo 2^64
+    return {};
+  }
+
+private:
+  std::shared_ptr<protocol::Rows> own_rows_;
+};
+
 struct Put {
   std::size_t from = none, to = none;
-  protocol::Place place;
+  Spot place;
   std::size_t messages_before = 0;        // of all, by their numbers
   std::uint64_t gate = 0;                 // as a message's
   std::uint64_t started = 0, ended = 0;   // by the clock of the stores
@@ -35,9 +60,7 @@ struct Put {
   [[nodiscard]] bool over() const { return memory == nullptr; }
   [[nodiscard]] bool may_be_there() const { return !over() || fault != protocol::Fault::place; }
   [[nodiscard]] bool is_there() const { return over() && fault == protocol::Fault::none; }
-  [[nodiscard]] bool covers(std::uint64_t at) const {
-    return at >= place.offset && at - place.offset < place.length;
-  }
+  [[nodiscard]] bool covers(std::uint64_t at) const { return place.index_of(at).has_value(); }
 };
 
 // What lies at a byte of an actor's window; none: the actor has no such byte.
@@ -72,7 +95,7 @@ public:
 
 private:
   [[nodiscard]] static std::byte byte_of(const Put& put, std::size_t index, std::uint64_t at) {
-    return content(index + first_name, at - put.place.offset);
+    return content(index + first_name, *put.place.index_of(at));
   }
   static constexpr std::size_t first_name = std::size_t{1} << 40; // of contents
   [[nodiscard]] bool holds(std::size_t put) const;

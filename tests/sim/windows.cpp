@@ -108,7 +108,7 @@ Get& Windows::start(std::size_t asker, std::size_t target, const Place& place, R
   Get& get = gets_.emplace_back();
   get.asker = asker;
   get.target = target;
-  get.place = place;
+  get.place = Spot(place);
   get.started = ++clock_;
   get.acquainted = acquainted(target, asker);
   oracle_.note_get(asker, target);
@@ -199,8 +199,8 @@ bool Windows::acquainted(std::size_t target, std::size_t asker) const {
 }
 
 bool Windows::is_there(const Window& window, const Place& place) const {
-  return place.window == number && place.offset <= window.bytes &&
-         place.length <= window.bytes - place.offset;
+  const auto span = span_of(place);
+  return place.window == number && span && span->high <= window.bytes;
 }
 
 // A hostile host may ask for anything.
@@ -210,9 +210,15 @@ bool Windows::place(std::size_t target, const Place& place, bool acquainted, Pie
   if (found == windows_.end() || !acquainted || found->second.hidden || !is_there(found->second, place))
     return false;
   if (oracle_.actors[target].departed()) throw Violation("a window is read whose program has departed");
+  // Rows of two parts, as where a window lies in two segments.
+  const auto span = *span_of(place);
+  const std::uint64_t cut = place.rows != nullptr ? span.length() / 3 : 0;
+  std::byte* const base = found->second.memory.data() + margin + span.low;
+  Pieces parts;
+  parts.append({base, cut, found->second.apart.get()});
+  parts.append({base + cut, span.length() - cut, found->second.apart.get()});
   memory = {};
-  memory.append(
-      {found->second.memory.data() + margin + place.offset, place.length, found->second.apart.get()});
+  if (!append_place(memory, parts, place)) return false; // a hostile host's
   if (place.put) puts_.placed(target, place);
   hold = ++last_hold_;
   holds_[hold] = target;
@@ -231,7 +237,7 @@ void Windows::check_bytes(Get& get, std::uint64_t begin, std::uint64_t end) {
     for (std::uint64_t i = 0; i < n; ++i, ++at) {
       get.seen[at] = base[i];
       if (anything) continue;
-      const std::uint64_t place = get.place.offset + at;
+      const std::uint64_t place = get.place.at(at);
       if (place >= window.own + most_stripes * window.stripe) continue; // the counter
       if (place >= window.own) {
         const std::size_t whose = windows_.begin()->first + (place - window.own) / window.stripe;

@@ -21,7 +21,7 @@ namespace parc::sim {
 
 struct Get {
   std::size_t asker = none, target = none;
-  protocol::Place place;
+  Spot place;
   std::uint64_t started = 0;      // by the clock of the stores
   bool acquainted = false;        // when it was started
   std::unique_ptr<Memory> memory; // none: it is over

@@ -131,6 +131,7 @@ private:
   void write_to(std::size_t actor, std::uint32_t row, std::uint64_t most_bytes);
   void burst(std::size_t actor);
   void get(std::size_t actor);
+  [[nodiscard]] std::optional<protocol::Rows> in_rows(protocol::Place& place, std::uint64_t bytes);
   void put(std::size_t actor);
   void add(std::size_t actor);
   void use_window(std::size_t actor);
@@ -179,6 +180,7 @@ private:
   std::vector<Write> writes_;                                             // as the oracle's messages
   std::vector<std::uint64_t> adds_;                                       // handles, as those of the windows
   std::vector<std::uint64_t> puts_;                                       // handles, as those of the windows
+  protocol::Rows rows_{};                                                 // of the last place that has some
   std::vector<Reading> readings_;                                         // as the oracle's reads
   std::vector<std::size_t> wanted_;                                       // late writes that are matched
   std::uint64_t longest_ = 0;

@@ -55,6 +55,35 @@ BOOST_AUTO_TEST_CASE(header_and_payload_in_order) {
   BOOST_TEST(!train.active());
 }
 
+// However many pieces a train is of, the system takes it in one call.
+BOOST_AUTO_TEST_CASE(trains_of_rows_have_no_more_pieces_than_the_system_takes) {
+  const auto memory = numbered(std::size_t{2} << 20);
+  Pieces rows;
+  rows.append_rows({const_cast<std::byte*>(memory.data()), 256}, 4096, 512);
+  TrainOut train;
+  train.begin();
+  std::vector<std::byte> wanted;
+  while (train.room_for_pieces() && train.room_for(sizeof(Descriptor))) {
+    const std::uint64_t high = rows.size() - train.payload();
+    train.add({Kind::fragments, flag_from_end, 0, 16 * 4096, 5, high - std::uint64_t{16} * 4096, 0});
+    for (std::uint64_t at = high; at != high - std::uint64_t{16} * 4096;) { // fragment by fragment, downwards
+      at -= 4096;
+      train.add_payload(rows, at, 4096, 5);
+      const std::size_t end = wanted.size();
+      wanted.resize(end + 4096);
+      rows.copy_out(at, wanted.data() + end, 4096);
+    }
+    if (train.payload() == rows.size()) break;
+  }
+  train.finish({});
+  BOOST_TEST(train.rest().size() > TrainOut::max_iovecs / 2);
+  BOOST_TEST(train.rest().size() <= TrainOut::system_iovecs);
+  const auto bytes = rest_of(train);
+  BOOST_REQUIRE(bytes.size() > wanted.size());
+  BOOST_TEST(
+      std::equal(wanted.begin(), wanted.end(), bytes.end() - static_cast<std::ptrdiff_t>(wanted.size())));
+}
+
 // Partial writes and memory taken away in between leave the stream as it was.
 BOOST_AUTO_TEST_CASE(half_written_trains_survive_the_loss_of_their_memory) {
   std::mt19937 random(5);

@@ -65,6 +65,16 @@ BOOST_AUTO_TEST_CASE(places_are_inside) {
   BOOST_TEST(!hold({8, 0, 0}).has_value());
 }
 
+BOOST_AUTO_TEST_CASE(rows_are_inside) {
+  BOOST_REQUIRE(expose(7, base + 10, 2 * length - 20) == PARC_OK); // over both
+  const protocol::Rows up{100, 200}, down{100, -200};
+  const std::uint64_t all = (2 * length - 20 - 100) / 200 + 1;
+  BOOST_TEST(hold({7, 0, all * 100, false, &up}).has_value());
+  BOOST_TEST(!hold({7, 200, all * 100, false, &up}).has_value());
+  BOOST_TEST(hold({7, (all - 1) * 200, all * 100, false, &down}).has_value());
+  BOOST_TEST(!hold({7, (all - 1) * 200 - 1, all * 100, false, &down}).has_value());
+}
+
 BOOST_AUTO_TEST_CASE(strangers_get_what_is_anybodys) {
   BOOST_REQUIRE(expose(1, base, 100) == PARC_OK);
   BOOST_REQUIRE(expose(2, base, 100, PARC_MAY_GET | PARC_MAY_ANYBODY) == PARC_OK);

@@ -148,6 +148,40 @@ BOOST_AUTO_TEST_CASE(puts_that_contradict_themselves_are_refused) {
   BOOST_TEST(put([](Envelope& e) { e.flags |= MessageFlags::with_data; }) == Refusal::envelope);
 }
 
+BOOST_AUTO_TEST_CASE(rows_that_contradict_themselves_are_refused) {
+  const auto with = [](Kind kind, std::uint64_t length, const Rows& rows, std::size_t riding = 0) {
+    Envelope envelope = good_envelope();
+    envelope.kind = kind;
+    envelope.flags = MessageFlags::rows | when(kind == Kind::put, MessageFlags::synchronous);
+    envelope.length = length;
+    if (riding != 0) {
+      envelope.flags |= MessageFlags::whole;
+      envelope.eager = envelope.inline_length = static_cast<std::uint16_t>(length);
+    }
+    std::vector<std::byte> bytes;
+    append(bytes, envelope);
+    append(bytes, rows, riding);
+    return walk(bytes, 1);
+  };
+  for (const Kind kind : {Kind::get, Kind::put}) {
+    BOOST_TEST(with(kind, 10, {5, 7}) == Refusal::none);
+    BOOST_TEST(with(kind, 10, {10, INT64_MIN}) == Refusal::none);
+    BOOST_TEST(with(kind, max_message, {1, 0}) == Refusal::none);
+    BOOST_TEST(with(kind, 10, {3, 7}) == Refusal::envelope);
+    BOOST_TEST(with(kind, 10, {11, 7}) == Refusal::envelope);
+    BOOST_TEST(with(kind, 10, {0, 7}) == Refusal::envelope);
+    BOOST_TEST(with(kind, 0, {1, 7}) == Refusal::envelope);
+  }
+  BOOST_TEST(with(Kind::put, 10, {5, 7}, 16) == Refusal::none);
+  BOOST_TEST(with(Kind::put, 10, {5, 7}, 8) == Refusal::length);
+  BOOST_TEST(with(Kind::get, 10, {5, 7}, 16) == Refusal::envelope);
+  BOOST_TEST(with(Kind::envelope, 10, {5, 7}) == Refusal::envelope);
+  Envelope cut = good_envelope();
+  cut.kind = Kind::get;
+  cut.flags = MessageFlags::rows;
+  BOOST_TEST(walk(cut) == Refusal::length);
+}
+
 BOOST_AUTO_TEST_CASE(atomics_that_contradict_themselves_are_refused) {
   const auto atomic = [](auto change) {
     Envelope envelope = good_envelope();

@@ -140,6 +140,12 @@ contains
     call check(parc_wait(context, parc_initget(context, parc_place(other, 5_c_int64_t), got, PARC_FROM_END), status))
     call expect(all(got == other + 1) .and. status%source == other .and. status%length == 40, 'from its beginning')
     call expect(parc_get(context, parc_place(other, 5_c_int64_t, 364_c_int64_t), got) == PARC_EPLACE, 'and its end')
+    got = 0
+    call check(parc_wait(context, parc_initget_rows(context, parc_place(other, 5_c_int64_t, 4_c_int64_t), 4_c_int64_t, &
+      40_c_int64_t, got(::2), 0)))
+    call expect(all(got(::2) == other + 1) .and. all(got(2::2) == 0), 'a row of its columns')
+    call expect(parc_initget_rows(context, parc_place(other, 5_c_int64_t), 3_c_int64_t, 8_c_int64_t, got, 0) == &
+      PARC_EINVAL, 'no rows')
     call check(parc_barrier(context))
     call check(parc_unexpose(context, 5_c_int64_t))
     call check(parc_expose(context, 5_c_int64_t, part, PARC_MAY_PUT))
@@ -148,6 +154,8 @@ contains
     call check(parc_put(context, parc_place(other, 5_c_int64_t, 40_c_int64_t), got(::2)))
     call check(parc_wait(context, parc_initput(context, parc_place(other, 5_c_int64_t), got, PARC_SYNCHRONOUS), status))
     call expect(status%source == other .and. status%length == 40, 'what was put')
+    call check(parc_wait(context, parc_initput_rows(context, parc_place(other, 5_c_int64_t, 240_c_int64_t), 4_c_int64_t, &
+      -8_c_int64_t, got(:3), 0)))
     call check(parc_fetch_add(context, parc_place(other, 5_c_int64_t, 80_c_int64_t), 5_c_int64_t, before))
     call expect(before == ior(shiftl(int(other + 1, c_int64_t), 32), int(other + 1, c_int64_t)), 'was there before')
     call check(parc_wait(context, parc_initatomic(context, parc_place(other, 5_c_int64_t, 88_c_int64_t), PARC_SWAP, &
@@ -157,6 +165,7 @@ contains
     call check(parc_barrier(context))
     call expect(all(part(1:10) == [(10 * other + i, i = 1, 10)]), 'what the other has put')
     call expect(part(21) == rank + 6 .and. part(23) == 77, 'what the other has added and swapped')
+    call expect(all(part(57:61) == [10 * other + 3, rank + 1, 10 * other + 2, rank + 1, 10 * other + 1]), 'and its rows')
     call expect(all(part(11:15) == [(10 * other + i, i = 1, 10, 2)]) .and. part(16) == rank + 1, 'and before')
     call check(parc_barrier(context))
     call check(parc_unexpose(context, 5_c_int64_t))

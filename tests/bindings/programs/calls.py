@@ -216,6 +216,8 @@ def windows(p, other):
             raise AssertionError("that is not there")
         except parc.Error as error:
             assert error.code == parc.EPLACE and "window" in str(error), error
+    rows = bytearray(15)
+    assert p.initget_rows(other, 5, 999 - 4, 5, -100, rows).wait().length == 15 and rows == bytes([other + 1]) * 15
     p.expose(6, bytearray(9))
     p.unexpose(6)
     for wrong, code in ((lambda: p.expose(5, part), parc.EINVAL), (lambda: p.unexpose(6), parc.EINVAL)):
@@ -231,11 +233,13 @@ def windows(p, other):
     put = p.initput(other, 5, 100, [bytes([p.rank + 50]) * 10, bytes([p.rank + 60]) * 20], flags=parc.SYNCHRONOUS)
     assert put.wait().length == 30
     p.put(other, 5, 0, bytes([p.rank + 70]))
+    p.initput_rows(other, 5, 300, 2, 4, bytes([p.rank + 80]) * 4).wait()
     p.quiet()
     assert p.fetch_add(other, 5, 200, -2) == int.from_bytes(bytes([other + 1]) * 8, "little")
     assert p.initatomic(other, 5, 208, parc.COMPARE_SWAP, 5, compare=1, width=4).wait().data == 0x01010101 * (other + 1)
     p.barrier()
     assert int.from_bytes(bytes(part[200:208]), "little") == int.from_bytes(bytes([p.rank + 1]) * 8, "little") - 2
+    assert bytes(part[300:307]) == bytes([other + 80] * 2 + [p.rank + 1] * 2 + [other + 80] * 2 + [p.rank + 1])
     assert part[0] == other + 70 and part[1] == p.rank + 1 and part[130] == p.rank + 1
     assert bytes(part[100:130]) == bytes([other + 50]) * 10 + bytes([other + 60]) * 20
     try:

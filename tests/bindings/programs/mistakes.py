@@ -42,6 +42,7 @@ with parc.open() as p:
         (parc.Error, "", lambda: p.set_release(7)),
         (parc.Error, "", lambda: p.set_order(-1)),
         (parc.Error, "", lambda: p.set_train(-1)),
+        (parc.Error, "the row", lambda: p.initget_rows(0, 1, 0, -1, 0, bytearray(1))),
         (parc.Error, "claim", lambda: p.initread_claimed(finished, place).wait()),
         (parc.Error, "completions() reports it", queued.wait),
         (parc.Error, "completions() reports it", lambda: p.waitall([waiting, queued])),

@@ -131,6 +131,43 @@ void put_pieces(parc_context* parc, const Exposed& exposed) {
   rank::expect_code(parc_barrier(parc), PARC_OK, "parc_barrier");
 }
 
+// Into every other stretch of a stripe, and what lies between is left alone.
+void put_rows(parc_context* parc, const Exposed& exposed) {
+  const Ring ring(parc);
+  std::uint64_t version = 150;
+  for (const std::size_t row : {std::size_t{1}, std::size_t{8}, std::size_t{40}, std::size_t{3000}})
+    for (const std::size_t count : {std::size_t{1}, std::size_t{3}, std::size_t{20}})
+      for (const bool down : {false, true}) {
+        ++version;
+        const std::size_t length = row * count, stride = 2 * row;
+        std::vector<unsigned char> text(length);
+        rank::fill(text.data(), length, text_of(rank::number, version));
+        const parc_place to = place_of(ring.next, down ? 10 + (count - 1) * stride : 10);
+        const iovec piece{text.data(), length};
+        std::vector<unsigned char> was(exposed.of(ring.before),
+                                       exposed.of(ring.before) + 10 + count * stride);
+        rank::expect_code(parc_barrier(parc), PARC_OK, "parc_barrier");
+        const auto distance = static_cast<std::int64_t>(stride);
+        const parc_op put =
+            parc_initput_rows(parc, &to, row, down ? -distance : distance, &piece, 1, PARC_SYNCHRONOUS);
+        rank::expect(put > 0, "parc_initput_rows gave %d", static_cast<int>(put));
+        rank::expect_code(parc_wait(parc, put, nullptr), PARC_OK, "the wait for rows");
+        tell(parc, ring.next, 1);
+        hear(parc, ring.before, 1);
+        rank::fill(text.data(), length, text_of(ring.before, version));
+        for (std::size_t i = 0; i < count; ++i)
+          std::memcpy(was.data() + 10 + (down ? count - 1 - i : i) * stride, text.data() + i * row, row);
+        rank::expect(std::equal(was.begin(), was.end(), exposed.of(ring.before)),
+                     "%zu rows of %zu bytes are not in place", count, row);
+        rank::expect_code(parc_barrier(parc), PARC_OK, "parc_barrier");
+      }
+  const parc_place to = place_of(ring.next, 0);
+  std::array<unsigned char, 30> text{};
+  const iovec piece{text.data(), text.size()};
+  for (const std::int64_t stride : {0, 9, -9})
+    rank::expect(parc_initput_rows(parc, &to, 10, stride, &piece, 1, 0) == PARC_EINVAL, "rows may overlap");
+}
+
 // More than there are places for; a barrier says that they are there. And a get sees what its own program has
 // put.
 void put_many(parc_context* parc, const Exposed& exposed) {
@@ -276,6 +313,7 @@ void all(parc_context* parc) {
   const Exposed exposed(parc);
   put_and_tell(parc, exposed);
   put_pieces(parc, exposed);
+  put_rows(parc, exposed);
   put_many(parc, exposed);
   put_and_be_quiet(parc);
   count(parc, exposed);

@@ -83,6 +83,35 @@ void get_pieces(parc_context* parc, int peer) {
   expect_window(first.data() + 1000, 2000, peer, 4005);
 }
 
+// A matrix's columns, short rows and long ones, upwards, downwards, over each other, and one that is all.
+void get_rows(parc_context* parc, int peer) {
+  struct Case {
+    std::size_t offset, row, count;
+    std::int64_t stride;
+  };
+  for (const Case& c : {Case{16, 8, 20'000, 128},
+                        {5, 3, 7, 11},
+                        {2'000'000, 5000, 100, -16'384},
+                        {100, 4096, 50, 1000},
+                        {77, 64, 1000, 0},
+                        {bytes - 8, 8, 1, INT64_MIN},
+                        {bytes - 1, 1, 50'000, -1},
+                        {0, 700, 4000, 701}}) {
+    std::vector<unsigned char> got(c.row * c.count);
+    const std::size_t half = got.size() / 2;
+    const iovec pieces[] = {{got.data(), half}, {got.data() + half, got.size() - half}};
+    const parc_place from{peer, window, c.offset};
+    for (const unsigned flags : {0u, PARC_FROM_END}) {
+      std::ranges::fill(got, static_cast<unsigned char>(0));
+      const parc_op get = parc_initget_rows(parc, &from, c.row, c.stride, pieces, 2, flags);
+      rank::expect(get > 0, "parc_initget_rows gave %d", static_cast<int>(get));
+      rank::expect_code(parc_wait(parc, get, nullptr), PARC_OK, "the wait for rows");
+      for (std::size_t i = 0; i < c.count; ++i)
+        expect_window(got.data() + i * c.row, c.row, peer, c.offset + i * static_cast<std::size_t>(c.stride));
+    }
+  }
+}
+
 // As many as there are places for reads, and more.
 void get_many(parc_context* parc, int peer) {
   constexpr std::size_t count = 3000, length = 100;
@@ -114,6 +143,21 @@ void ask_for_what_is_not_there(parc_context* parc, int peer) {
   const parc_place from{peer, window, 0};
   rank::expect(parc_initget(parc, &from, nullptr, 5, 0) == PARC_EINVAL, "a null pointer is a buffer");
   rank::expect(parc_initget(parc, nullptr, nullptr, 0, 0) == PARC_EINVAL, "a null pointer is a place");
+  std::array<unsigned char, 30> to{};
+  const iovec piece{to.data(), to.size()};
+  const auto rows = [&](std::size_t row, std::int64_t stride, std::size_t offset) {
+    const parc_place at{peer, window, offset};
+    const parc_op get = parc_initget_rows(parc, &at, row, stride, &piece, 1, 0);
+    return get < 0 ? static_cast<int>(get) : parc_wait(parc, get, nullptr);
+  };
+  for (const std::size_t row : {std::size_t{0}, std::size_t{7}, std::size_t{31}, SIZE_MAX})
+    rank::expect_code(rows(row, 100, 0), PARC_EINVAL, "what is no rows");
+  rank::expect_code(rows(10, 100, bytes - 209), PARC_EPLACE, "rows beyond the window's end");
+  rank::expect_code(rows(10, -100, 199), PARC_EPLACE, "rows before its beginning");
+  rank::expect_code(rows(10, INT64_MIN, 0), PARC_EPLACE, "rows that are far apart");
+  rank::expect_code(rows(1, INT64_MAX, UINT64_MAX), PARC_EPLACE, "rows behind all memory");
+  rank::expect(parc_initget_rows(parc, &from, 10, 10, nullptr, 1, 0) == PARC_EINVAL, "null is a list");
+  rank::expect(parc_initget_rows(parc, nullptr, 10, 10, &piece, 1, 0) == PARC_EINVAL, "null is a place");
   rank::expect(parc_initget(parc, &from, nullptr, 0, PARC_SYNCHRONOUS) == PARC_EINVAL,
                "a get is synchronous");
 }
@@ -223,6 +267,7 @@ void all(parc_context* parc) {
   for (int peer = 0; peer < parc_size(parc); ++peer) get_from(parc, peer);
   const int next = (rank::number + 1) % parc_size(parc);
   get_pieces(parc, next);
+  get_rows(parc, next);
   get_many(parc, next);
   ask_for_what_is_not_there(parc, next);
   expose_what_cannot_be(parc, exposed.memory);
