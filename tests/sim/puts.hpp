@@ -32,12 +32,15 @@ struct Spot : protocol::Place {
     if (rows == nullptr) return offset + index;
     return offset + index / rows->row * static_cast<std::uint64_t>(rows->stride) + index % rows->row;
   }
-  // The byte of it that lies there; none: none does. Its rows do not overlap.
+  // The byte of it that lies there; none: none does. Its rows do not overlap. Modulo 2^64.
   [[nodiscard]] std::optional<std::uint64_t> index_of(std::uint64_t where) const {
-    const std::uint64_t together = rows == nullptr ? length : rows->row;
-    for (std::uint64_t first = 0; first < length; first += together)
-      if (where - at(first) < together) return first + (where - at(first)); // modulo 2^64
-    return {};
+    if (rows == nullptr) return where - offset < length ? std::optional(where - offset) : std::nullopt;
+    const std::uint64_t count = length / rows->row;
+    const auto stride = static_cast<std::uint64_t>(rows->stride < 0 ? -rows->stride : rows->stride);
+    const std::uint64_t first = rows->stride < 0 ? offset - (count - 1) * stride : offset;
+    const std::uint64_t row = (where - first) / stride, within = (where - first) % stride;
+    if (row >= count || within >= rows->row) return {};
+    return (rows->stride < 0 ? count - 1 - row : row) * rows->row + within;
   }
 
 private:
