@@ -2,9 +2,12 @@
 #include "bench/one_sided/pictures.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <fmt/format.h>
 #include <fstream>
+#include <string_view>
+#include <utility>
 
 namespace parc::bench {
 namespace {
@@ -73,6 +76,21 @@ Picture gains(const std::vector<Found>& found, std::string_view work, std::strin
               name)};
 }
 
+// As short as it can be read.
+std::string label_of(std::string name) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 7> shorter{
+      {{", work ", ", "},
+       {" gets of ", " x "},
+       {"a face of ", ""},
+       {"counts, and 4 times", "4 x"},
+       {" of keys", ""},
+       {"gather of ", "gather "},
+       {"scatter of ", "scatter "}}};
+  for (const auto& [text, by] : shorter)
+    if (const std::size_t at = name.find(text); at != std::string::npos) name.replace(at, text.size(), by);
+  return name.substr(0, name.find(" in ")); // so many rows
+}
+
 // Programs, each against its blocking self (figures 10 and 11).
 Picture bars(const std::vector<Found>& found, std::string_view part, std::string_view title) {
   std::vector<std::string> ways;
@@ -82,7 +100,7 @@ Picture bars(const std::vector<Found>& found, std::string_view part, std::string
     if (ways.empty())
       for (const auto& [name, samples] : each.measured.samples)
         if (name != "blocking") ways.push_back(name);
-    data += '"' + each.measured.name + '"';
+    data += '"' + label_of(each.measured.name) + '"';
     for (const std::string& way : ways)
       data +=
           fmt::format(" {}", ms(each.measured.samples.at(way)) / ms(each.measured.samples.at("blocking")));
@@ -94,7 +112,8 @@ Picture bars(const std::vector<Found>& found, std::string_view part, std::string
   return {.title = std::string(title),
           .what = std::string(part),
           .axes = "unset logscale\nset style data histograms\nset style fill solid 0.6\nset xlabel ''\n"
-                  "set ylabel 'time, blocking = 1'\nset yrange [0:*]\nset xtics rotate by -20\n",
+                  "set ylabel 'time, blocking = 1'\nset yrange [0:*]\nset xtics rotate by -15\n"
+                  "set key outside right top\n",
           .data = data.empty() ? "" : fmt::format("${} << EOD\n{}EOD\n", part, data),
           .plot = plot + "\n"};
 }
