@@ -23,7 +23,7 @@ namespace parc::shm {
 using protocol::MessageFlags;
 
 inline constexpr std::uint64_t control_magic = 0x6c72746363726170; // "parcctrl"
-inline constexpr std::uint32_t layout_version = 25;
+inline constexpr std::uint32_t layout_version = 26;
 inline constexpr std::uint32_t request_slots = 1024; // a power of two
 inline constexpr std::uint32_t read_slots = 1024;    // in the first block of the tables, as write_slots
 inline constexpr std::uint32_t write_slots = 1024;
@@ -40,8 +40,8 @@ inline constexpr std::uint64_t max_message = std::uint64_t{8} << 30;
 inline constexpr std::uint64_t probe_total = UINT64_MAX; // Operation::total of a probe that is pending
 
 // An operation's id: its slot in the low 21 bits, its generation above. Which slots are for reads (a probe
-// has one of them too) and for writes says shm/slots.hpp; map, unmap, grow, leave, neighbour and unplace have
-// control_slot.
+// has one of them too) and for writes says shm/slots.hpp; map, unmap, grow, leave, neighbour, expose,
+// attach_window and unplace have control_slot.
 // Generations start at 1, so no id is 0.
 inline constexpr unsigned slot_bits = 21;
 inline constexpr std::uint64_t slot_of(std::uint64_t id) {
@@ -104,6 +104,9 @@ enum class RequestKind : std::uint8_t {
   put,      // peer, Place, memory, flags: in a write slot; it is done when it is in place
   atomic, // peer, Atomic, flags, `address`: what is compared with; in a read slot: handed_or_data is what was
           // there before
+  attach_window, // peer, Place::window: it lies in shared memory of this host, and Control::windows[entry]
+                 // says where from here on; answered in slot `id`: source is 0, or -1 where it does not
+  leave_window,  // nobody is inside Control::windows[entry] any more, which is closed
 };
 
 // Of a peer's window.
@@ -366,6 +369,21 @@ inline constexpr bool is_wanted(std::uint64_t word) {
   return word % 2 != 0;
 }
 
+// A window of a neighbour, which P reaches itself. K opens an entry that is free, and closes it when the
+// window is taken back: that is over when nobody is inside. Dekker's handshake, all of it seq_cst: a thread
+// of P counts itself inside, then looks whether the entry is open; K closes it, then looks who is inside. So
+// either P sees that it is closed, or K that somebody is inside, who says so when it leaves (leave_window).
+struct AttachedWindow {
+  enum class Stage : std::uint32_t { free, open, closed };
+  std::atomic<Stage> stage;          // K
+  std::atomic<std::uint32_t> inside; // P: threads
+  // K, before it opens the entry, relaxed.
+  std::atomic<std::int32_t> segment;                        // System V's id
+  std::atomic<std::uint32_t> rights;                        // PARC_MAY_*
+  std::atomic<std::uint64_t> segment_bytes, offset, length; // where in it the window lies
+};
+inline constexpr std::size_t most_attached_windows = 32;
+
 struct ControlHeader {
   // P writes these once; version last, with release, when everything else is in place.
   std::uint64_t magic;
@@ -429,6 +447,8 @@ struct Control {
   alignas(64) Request requests[request_slots];
   Operation operations[operation_slots];
   Times times[operation_slots];
+  alignas(64) AttachedWindow windows[most_attached_windows];
+  std::atomic<std::uint32_t> windows_freed; // K, relaxed: +1 with each that is free again
   Bounce bounce;
 };
 static_assert(offsetof(Control, finished) == 384);

@@ -91,6 +91,11 @@ pid_t Segment::maker(int id) {
   return shmctl(id, IPC_STAT, &about) == 0 ? about.shm_cpid : 0;
 }
 
+std::size_t Segment::attachments(int id) {
+  shmid_ds about{};
+  return shmctl(id, IPC_STAT, &about) == 0 ? about.shm_nattch : 0;
+}
+
 Result<Segment> Segment::create(std::size_t bytes) {
   return create(bytes, 0);
 }

@@ -49,6 +49,8 @@ public:
   // The process that made a segment, as this process's PID namespace numbers it; 0: none that it sees, or no
   // such segment.
   [[nodiscard]] static pid_t maker(int id);
+  // How often it is attached, by whomever; 0: there is no such segment.
+  [[nodiscard]] static std::size_t attachments(int id);
   [[nodiscard]] std::byte* data() const { return static_cast<std::byte*>(region_.get_address()); }
   [[nodiscard]] std::size_t size() const { return region_.get_size(); }
   explicit operator bool() const { return size() != 0; }

@@ -63,7 +63,7 @@ int guarded(Handle* context, const Call& call, const Called& how = {}) {
   const Interrupts::InCall in_call; // else a neighbour may interrupt this thread
   const Trace::InCall traced(how.trace, how.call, static_cast<std::uint64_t>(how.operation), how.site);
   open_arrived(context);
-  if constexpr (safe == InHandlers::no) context->arena().look();
+  if constexpr (safe == InHandlers::no) context->look();
   try {
     return call();
   } catch (const std::bad_alloc&) {
@@ -77,7 +77,7 @@ template <class Start> parc_op started(parc_context* context, const void* site, 
   const Interrupts::InCall in_call; // else a neighbour may interrupt this thread
   const Trace::InCall traced(&context->trace(), trace::Call::other, 0, site);
   open_arrived(context);
-  context->arena().look();
+  context->look();
   try {
     const Result<parc_op> id = start();
     return id ? id.value() : fail(id.error());

@@ -28,8 +28,9 @@ Context::Context(Session session, Adoption& adoption, Fd trace)
       hand_over_(operations_, arena_, room_, ring_, sleep_, session_.copy_ns_per_kib),
       guards_(control_, operations_, arena_, hand_over_, ring_, sleep_, pipes_, trace_, session_.rank),
       late_reads_(operations_, arena_, control_calls_, ring_, sleep_, session_.rank),
+      neighbour_windows_(control_, control_calls_, ring_),
       starter_(arena_, adoption_, room_, operations_, guards_, ring_, sleep_, late_reads_, neighbours_,
-               session_.size),
+               neighbour_windows_, session_.size),
       waiter_(operations_, hand_over_, guards_, sleep_, late_reads_, session_.hosts),
       completions_(control_, operations_, waiter_, guards_, sleep_, late_reads_) {
   if (trace_.on()) control_.header.program_tracing.store(1, std::memory_order_relaxed);
@@ -202,6 +203,7 @@ void Context::leave() {
   guards_.settle_all();
   const std::lock_guard hold(leaving_);
   if (ring_.closed()) return;
+  neighbour_windows_.close();
   adoption_.serve(nullptr, nullptr, nullptr);
   forget_faults();
   if (neighbours_) {

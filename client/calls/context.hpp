@@ -30,6 +30,11 @@ public:
   [[nodiscard]] Completions& completions() { return completions_; }
   [[nodiscard]] int descriptor();
   void put_off(std::uint64_t operations, int peer) { sleep_.backlog().put_off(operations, peer); }
+  // Memory that is not used any more goes back.
+  void look() {
+    arena_.look();
+    neighbour_windows_.look();
+  }
   [[nodiscard]] Arena& arena() { return arena_; }
   [[nodiscard]] CopyRoom& copy_room() { return room_; }
   void set_level(Level level); // of early release
@@ -99,6 +104,7 @@ private:
   Guards guards_;
   LateReads late_reads_;
   std::unique_ptr<Neighbours> neighbours_; // none: all messages go through the kernel
+  NeighbourWindows neighbour_windows_;
   Starter starter_;
   Waiter waiter_;
   Completions completions_;

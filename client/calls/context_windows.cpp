@@ -66,16 +66,19 @@ int Context::unexpose(std::uint64_t window) {
 }
 
 int Context::get(const parc_place& from, const iovec& buffer) {
+  if (starter_.get_at_once(from, buffer)) return PARC_OK;
   const auto id = starter_.get(from, {&buffer, 1}, 0);
   return id ? finish(id.value(), nullptr) : fail(id.error());
 }
 
 int Context::atomic(const parc_place& at, const protocol::Atomic& atomic, std::uint64_t* before) {
+  if (starter_.operate_at_once(at, atomic, before)) return PARC_OK;
   const auto id = starter_.atomic(at, atomic, before, 0);
   return id ? finish(id.value(), nullptr) : fail(id.error());
 }
 
 int Context::put(const parc_place& to, const iovec& buffer) {
+  if (starter_.put_at_once(to, buffer)) return PARC_OK;
   const auto id = starter_.put(to, {&buffer, 1}, 0);
   return id ? finish(id.value(), nullptr) : fail(id.error());
 }

@@ -13,6 +13,7 @@
 
 #include "client/early/adoption.hpp"
 #include "client/early/guards.hpp"
+#include "client/local/neighbour_windows.hpp"
 #include "client/local/neighbours.hpp"
 #include "client/operation/late_reads.hpp"
 #include "protocol/wire.hpp"
@@ -25,9 +26,10 @@ class Starter {
 public:
   Starter(Arena& arena, Adoption& adoption, CopyRoom& room, Operations& operations, Guards& guards,
           Ring& ring, Sleep& sleep, LateReads& late_reads, const std::unique_ptr<Neighbours>& neighbours,
-          int ranks)
+          NeighbourWindows& windows, int ranks)
       : arena_(arena), adoption_(adoption), room_(room), operations_(operations), guards_(guards),
-        ring_(ring), sleep_(sleep), late_reads_(late_reads), neighbours_(neighbours), ranks_(ranks) {}
+        ring_(ring), sleep_(sleep), late_reads_(late_reads), neighbours_(neighbours), windows_(windows),
+        ranks_(ranks) {}
 
   // The calls of parc.h with the same names, and with their errors.
   // `blocking`: a wait follows.
@@ -53,6 +55,13 @@ public:
   [[nodiscard]] Result<parc_op> signal(int peer, int number);
   [[nodiscard]] Result<parc_op> exit_of(int peer, unsigned flags);
 
+  // Blocking calls on windows of neighbours that are over without an operation: this thread copies. False:
+  // begin one.
+  [[nodiscard]] bool get_at_once(const parc_place& from, const iovec& buffer);
+  [[nodiscard]] bool put_at_once(const parc_place& to, const iovec& buffer);
+  [[nodiscard]] bool operate_at_once(const parc_place& at, const protocol::Atomic& atomic,
+                                     std::uint64_t* before);
+
   [[nodiscard]] Result<parc_op> unexpose(std::uint64_t window);
   [[nodiscard]] Result<parc_op> get(const parc_place& from, std::span<const iovec> pieces, unsigned flags,
                                     const std::optional<protocol::Rows>& rows = {});
@@ -77,6 +86,12 @@ private:
   static void set_flags(Message& message, MessageFlags flags);
   void prepare_release(Message& message, shm::RequestKind kind);
   [[nodiscard]] Result<bool> leaves_the_host(const Message& get);
+  [[nodiscard]] NeighbourWindows::Inside enter(const parc_place& place, std::uint64_t length,
+                                               std::uint32_t right);
+  [[nodiscard]] bool may_enter(int peer);
+  template <class Use> [[nodiscard]] Result<parc_op> start_here(shm::RequestKind kind, Message& message,
+                                                                const parc_place& place, std::uint32_t right,
+                                                                const Use& use);
   [[nodiscard]] Result<void> prepare_read(Message& message, bool of_neighbour);
   void settle(std::span<const iovec> pieces, Guards::Use use);
   [[nodiscard]] bool in_arena(const iovec& piece) const;
@@ -105,7 +120,7 @@ private:
   [[nodiscard]] Result<parc_op> tell_taken(parc_op id, const Message& message, const Outbox::Taken& taken);
   [[nodiscard]] Result<parc_op> tell(Message& message);
   // Puts and atomics on neighbours' memory, which what goes to their letterboxes would pass.
-  [[nodiscard]] bool puts_are_settled() const;
+  [[nodiscard]] bool puts_are_settled();
   void settle_puts(int peer); // those to it
   [[nodiscard]] Result<parc_op> send_put(const shm::Request& request, const Message& message);
   [[nodiscard]] Result<parc_op> send(shm::RequestKind kind, const Message& message);
@@ -120,9 +135,11 @@ private:
   Sleep& sleep_;
   LateReads& late_reads_;
   const std::unique_ptr<Neighbours>& neighbours_; // none: everything goes through the kernel
+  NeighbourWindows& windows_;
   const int ranks_;
   std::atomic<Order> order_ = Order::any;
   std::atomic<std::uint64_t> local_puts_ = 0, settled_puts_ = 0; // started, and of these surely in place
+  std::atomic<std::uint32_t> asked_ = 0, entered_ = 0;           // for that; windows
 };
 
 } // namespace parc::client

@@ -2,7 +2,13 @@
 // Starting what is about windows (one-sided transfers).
 #include "client/calls/starter.hpp"
 
+#include "client/base/pages.hpp"
+#include "protocol/atomic_operation.hpp"
+
 #include <algorithm>
+#include <cstring>
+#include <sched.h>
+#include <utility>
 
 namespace parc::client {
 namespace {
@@ -30,6 +36,14 @@ void name_place(shm::Request& request, const parc_place& place, const MaybeRows&
   request.entry = some ? static_cast<std::uint32_t>(request.length / rows->row) : 0;
 }
 
+// What is started, and not waited for at once, is copied here only where that is sooner done than told.
+constexpr std::uint64_t longest_begun_here = 4096;
+constexpr std::uint32_t entered_between_looks = 128;
+
+bool is_aligned(const std::byte* word, std::size_t width) {
+  return address_of(word) % width == 0;
+}
+
 } // namespace
 
 Result<parc_op> Starter::unexpose(std::uint64_t window) {
@@ -40,6 +54,77 @@ Result<parc_op> Starter::unexpose(std::uint64_t window) {
   return send(request, message);
 }
 
+// What goes to the kernel keeps its order there: the gate's, that of puts and of messages that have no cell
+// yet, and a trace's. Who copies again and again may make no other call: now and then it looks, as in those.
+bool Starter::may_enter(int peer) {
+  if (!neighbours_ || operations_.traced() || guards_.any() || ring_.dead() || !check_peer(peer, false) ||
+      neighbours_->pages_are_closed() || !puts_are_settled())
+    return false;
+  if (neighbours_->anything_waits()) sleep_.look();
+  if (neighbours_->anything_waits()) return false;
+  if (entered_.fetch_add(1, std::memory_order_relaxed) % entered_between_looks != 0) return true;
+  sleep_.look();
+  (void)late_reads_.serve();
+  sched_yield();
+  return !ring_.dead() && !sleep_.kernel_went();
+}
+
+NeighbourWindows::Inside Starter::enter(const parc_place& place, std::uint64_t length, std::uint32_t right) {
+  if (length == 0 || !may_enter(place.peer)) return {};
+  return windows_.enter(place, length, right, [&] { return neighbours_->may_reach(place.peer); });
+}
+
+bool Starter::get_at_once(const parc_place& from, const iovec& buffer) {
+  if (buffer.iov_base == nullptr) return false;
+  const auto window = enter(from, buffer.iov_len, PARC_MAY_GET);
+  if (window) std::memmove(buffer.iov_base, window.memory(), buffer.iov_len);
+  return static_cast<bool>(window);
+}
+
+bool Starter::put_at_once(const parc_place& to, const iovec& buffer) {
+  if (buffer.iov_base == nullptr) return false;
+  const auto window = enter(to, buffer.iov_len, PARC_MAY_PUT);
+  if (window) std::memmove(window.memory(), buffer.iov_base, buffer.iov_len);
+  return static_cast<bool>(window);
+}
+
+bool Starter::operate_at_once(const parc_place& at, const protocol::Atomic& atomic, std::uint64_t* before) {
+  if (!is_good(atomic) || at.offset % atomic.width != 0) return false;
+  const auto window = enter(at, atomic.width, PARC_MAY_PUT);
+  if (!window || !is_aligned(window.memory(), atomic.width)) return false;
+  const std::uint64_t was = protocol::operate(window.memory(), atomic);
+  if (before != nullptr) *before = was;
+  return true;
+}
+
+// Begins what is over when this returns. PARC_OP_NULL: it is the kernel's to make. Its slot first: what takes
+// effect must not fail behind that.
+template <class Use> Result<parc_op> Starter::start_here(shm::RequestKind kind, Message& message,
+                                                         const parc_place& place, std::uint32_t right,
+                                                         const Use& use) {
+  if (message.length == 0 || message.length > longest_begun_here || !may_enter(place.peer) ||
+      !windows_.knows(place))
+    return PARC_OP_NULL;
+  const bool pays = std::exchange(message.pays, false);
+  PARC_TRY(id, operations_.begin(kind, message));
+  std::uint64_t data = 0;
+  bool used = false;
+  {
+    const auto window = windows_.enter(place, message.length, right, [] { return false; });
+    if (window) used = use(window.memory(), data);
+  }
+  if (!used) {
+    operations_.abandon(id);
+    message.pays = pays;
+    return PARC_OP_NULL;
+  }
+  operations_.end(
+      id,
+      {.source = message.envelope.peer, .tag = message.envelope.tag, .data = data, .total = message.length});
+  if (message.is(MessageFlags::queued) && !Operations::is_write(id)) sleep_.tell_others();
+  return id;
+}
+
 // What the program has read goes first, as what it gets may be the effect of it. The kernels answer it: it
 // has its memory when it starts, and no neighbour hears of it.
 Result<parc_op> Starter::get(const parc_place& from, std::span<const iovec> pieces, unsigned flags,
@@ -48,6 +133,17 @@ Result<parc_op> Starter::get(const parc_place& from, std::span<const iovec> piec
   Message message;
   PARC_TRY(check(message, {from.peer, from.window, 0, 0}, pieces, flags, known_of_gets));
   PARC_TRY(check_rows(rows, message.length, false));
+  if (!rows) {
+    PARC_TRY(here, start_here(shm::RequestKind::get, message, from, PARC_MAY_GET,
+                              [&](const std::byte* at, std::uint64_t&) {
+                                for (const iovec& piece : pieces) {
+                                  std::memmove(piece.iov_base, at, piece.iov_len);
+                                  at += piece.iov_len;
+                                }
+                                return true;
+                              }));
+    if (here != PARC_OP_NULL) return here;
+  }
   message.envelope.data = from.offset;
   if (guards_.any()) guards_.settle_begun_reads();
   prepare_release(message, shm::RequestKind::get);
@@ -76,6 +172,17 @@ Result<parc_op> Starter::put(const parc_place& to, std::span<const iovec> pieces
   Message message;
   PARC_TRY(check(message, {to.peer, to.window, 0, 0}, pieces, flags, known_of_puts));
   PARC_TRY(check_rows(rows, message.length, true));
+  if (!rows) {
+    PARC_TRY(here,
+             start_here(shm::RequestKind::put, message, to, PARC_MAY_PUT, [&](std::byte* at, std::uint64_t&) {
+               for (const iovec& piece : pieces) {
+                 std::memmove(at, piece.iov_base, piece.iov_len);
+                 at += piece.iov_len;
+               }
+               return true;
+             }));
+    if (here != PARC_OP_NULL) return here;
+  }
   message.envelope.data = to.offset;
   settle(pieces, Guards::Use::loads);
   PARC_TRY(locate_write(message));
@@ -105,8 +212,15 @@ Result<parc_op> Starter::atomic(const parc_place& at, const protocol::Atomic& at
   const iovec word{before, before != nullptr ? sizeof *before : 0};
   Message message;
   PARC_TRY(check(message, {at.peer, at.window, 0, 0}, {&word, 1}, flags, PARC_QUEUED));
-  message.envelope.data = at.offset;
   message.length = atomic.width;
+  PARC_TRY(here, start_here(shm::RequestKind::atomic, message, at, PARC_MAY_PUT,
+                            [&](std::byte* there, std::uint64_t& data) {
+                              if (!is_aligned(there, atomic.width)) return false;
+                              data = protocol::operate(there, atomic);
+                              return true;
+                            }));
+  if (here != PARC_OP_NULL) return here;
+  message.envelope.data = at.offset;
   settle(message.pieces, Guards::Use::stores);
   shm::Request request = request_of(shm::RequestKind::atomic, message);
   request.atomic = {at.window, at.offset, atomic.operand};
@@ -116,8 +230,15 @@ Result<parc_op> Starter::atomic(const parc_place& at, const protocol::Atomic& at
   return send_put(request, message);
 }
 
-bool Starter::puts_are_settled() const {
-  return local_puts_.load(std::memory_order_acquire) == settled_puts_.load(std::memory_order_relaxed);
+bool Starter::puts_are_settled() {
+  constexpr std::uint32_t asked_between_looks = 16;
+  const std::uint64_t started = local_puts_.load(std::memory_order_acquire);
+  if (started == settled_puts_.load(std::memory_order_relaxed)) return true;
+  if (asked_.fetch_add(1, std::memory_order_relaxed) % asked_between_looks != 0) return false;
+  if (!operations_.puts_under_way([this](int to) { return neighbours_->may_reach(to); }).empty())
+    return false;
+  settled_puts_.store(started, std::memory_order_relaxed);
+  return true;
 }
 
 // Kernels alone end them: their gate is open.

@@ -36,7 +36,8 @@ public:
   // Messages for this peer go this way. Errors: PARC_ENOMEM.
   [[nodiscard]] Result<bool> reaches(int peer) { return outbox_.reaches(peer); }
   [[nodiscard]] bool knows(int peer) { return outbox_.knows(peer); } // the same, if it is known already
-  [[nodiscard]] bool may_reach(int peer) { return outbox_.may_reach(peer); } // or if it is not
+  [[nodiscard]] bool may_reach(int peer) { return outbox_.may_reach(peer); }     // or if it is not
+  [[nodiscard]] bool anything_waits() const { return outbox_.anything_waits(); } // for a cell
   // The kernel reaches all of it.
   [[nodiscard]] bool own_memory_is_reached() const {
     return control_.header.cross_memory.load(std::memory_order_relaxed) == shm::CrossMemory::reached;

@@ -16,7 +16,13 @@ constexpr std::uint64_t worth_a_look = 16;  // messages to a receiver that may h
 constexpr int most_looks = 64;              // at its reads
 constexpr std::uint32_t just_called_ms = 8; // who has called since then may well call again
 
-void describe(shm::Cell& cell, const LocalMessage& message) {
+bool has_huge_body(const shm::Cell& cell) {
+  return shm::has_body(cell) && cell.length > shm::short_message;
+}
+
+} // namespace
+
+void Outbox::describe(shm::Cell& cell, const LocalMessage& message) {
   cell.tag = message.tag;
   cell.data = message.data;
   cell.length = message.length & 0x1ffff; // at most shm::huge_body
@@ -26,12 +32,6 @@ void describe(shm::Cell& cell, const LocalMessage& message) {
   if (message.kind == shm::CellKind::fragment)
     std::memcpy(cell.bytes, &message.fragment, sizeof message.fragment);
 }
-
-bool has_huge_body(const shm::Cell& cell) {
-  return shm::has_body(cell) && cell.length > shm::short_message;
-}
-
-} // namespace
 
 thread_local bool Outbox::inside_ = false;
 

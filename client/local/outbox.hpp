@@ -175,6 +175,7 @@ private:
     return own_.kernel.to[receiver.queue].departed.load(std::memory_order_acquire) != 0;
   }
   [[nodiscard]] static bool computes(const Receiver& receiver);
+  static void describe(shm::Cell& cell, const LocalMessage& message);
   void look_at_departures();
   void reclaim(Receiver& receiver);
   void reclaim_all();

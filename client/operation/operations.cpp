@@ -135,6 +135,9 @@ void Operations::abandon(parc_op id) {
   auto slot = take(id);
   for (; !slot && is_held_now(id); slot = take(id)) sched_yield();
   if (!slot) return;
+  // Nobody waits for it, as parc_quiet does for all that is pending.
+  tables().operation(*slot).state.store(shm::state_word(generation_of(id), shm::Phase::done),
+                                        std::memory_order_release);
   set_use(*slot, Use::spent);
   spent_.push(table_, *slot);
 }

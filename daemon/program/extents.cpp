@@ -80,6 +80,14 @@ bool Extents::resolve_list(std::uint64_t address, std::uint16_t count, std::uint
   return sum == length;
 }
 
+std::optional<Extents::InSegment> Extents::in_one_segment(std::uint64_t address, std::uint64_t length) const {
+  for (const Extent& extent : extents_)
+    if (extent.length != 0 && !extent.leaving && address >= extent.address &&
+        address - extent.address <= extent.length && length <= extent.length - (address - extent.address))
+      return InSegment{extent.segment.id(), extent.segment.size(), address - extent.address};
+  return {};
+}
+
 void Extents::hold(const Used& used) {
   for (unsigned long left = used.to_ulong(); left != 0; left &= left - 1) {
     Extent& extent = extents_[static_cast<std::size_t>(std::countr_zero(left))];

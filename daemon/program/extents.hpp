@@ -12,6 +12,7 @@
 #include <array>
 #include <bitset>
 #include <cstdint>
+#include <optional>
 
 namespace parc::daemon {
 
@@ -33,6 +34,12 @@ public:
   // The list of pieces that a request names, copied out and resolved; their lengths must add up to `length`.
   bool resolve_list(std::uint64_t address, std::uint16_t count, std::uint64_t length,
                     protocol::Pieces& pieces, Used& used) const;
+  // Where [address, address + length) lies, all of it in one segment; none: it does not.
+  struct InSegment {
+    int segment;
+    std::uint64_t bytes, offset;
+  };
+  [[nodiscard]] std::optional<InSegment> in_one_segment(std::uint64_t address, std::uint64_t length) const;
   void hold(const Used& used);
   void drop(const Used& used);
   // Lets go of the page-table entries of segments that no operation uses and none has since the last call:

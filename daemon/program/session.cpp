@@ -8,6 +8,7 @@
 #include "system/observe/trace.hpp"
 
 #include <cstring>
+#include <poll.h>
 #include <span>
 #include <spdlog/spdlog.h>
 #include <sys/syscall.h>
@@ -48,6 +49,16 @@ Session::Session(Loop& loop, protocol::Engine& engine, Peers& peers, Sessions& s
     : loop_(loop), engine_(engine), sessions_(sessions), number_(number), member_(member),
       from_program_(std::move(from_program)), to_program_(std::move(to_program)), ended_(std::move(ended)),
       bell_(loop.events(), from_program_.get(), EV_READ | EV_PERSIST, [this](short) { hear(); }),
+      windows_(extents_,
+               [this](const Windows::Neighbour& neighbour, bool is_over) {
+                 return sessions_.sessions_[neighbour.session]->close_window(neighbour.entry, is_over);
+               }),
+      windows_left_(loop,
+                    [this] { // whoever is told of what comes of it is woken at a step's end
+                      loop_.after_step([&all = sessions_, which = number_] {
+                        if (Session* const session = all.sessions_[which].get()) session->look_at_windows();
+                      });
+                    }),
       neighbour_reads_({.engine = engine,
                         .letterboxes = sessions.letterboxes_,
                         .slots = slots_,
@@ -385,6 +396,7 @@ void Session::end(Sessions::End how) {
   if (state_ == State::over) return;
   const bool had_left = state_ == State::leaving;
   state_ = State::over;
+  give_up_windows();
   bell_.remove();
   if (process_ended_) process_ended_.remove();
   row_.reset();
@@ -397,13 +409,46 @@ void Session::end(Sessions::End how) {
       engine_.leave(member_.endpoint);
     ended(how);
     acted_on_ = true;
-    if (drained_) sessions_.over(number_);
+    if (may_go()) sessions_.over(number_);
   });
 }
 
 bool Session::drained() {
   drained_ = true;
-  return acted_on_;
+  return may_go();
+}
+
+bool Session::close_window(std::uint32_t entry, bool ended) {
+  const bool inside = attached_windows_.close(entry, control_->windows[entry], ended);
+  if (attached_windows_.is_free(entry)) control_->windows_freed.fetch_add(1, std::memory_order_relaxed);
+  return inside;
+}
+
+void Session::detach_window(std::size_t index, const Windows::Neighbour& neighbour) {
+  const auto operation = windows_.detach(index, neighbour);
+  if (operation) conclude(*operation, {PARC_OK});
+}
+
+// It ends: nobody reaches its windows, and it enters those of others no more. A process that lives on, but
+// for its session, may be inside of one, and is waited for; not one that is dead, or has become another
+// program.
+void Session::give_up_windows() {
+  constexpr double again_s = 0.01;
+  windows_.close_all();
+  if (control_ == nullptr) return;
+  pollfd process{.fd = process_.get(), .events = POLLIN, .revents = 0};
+  const bool dead =
+      (process_ && poll(&process, 1, 0) > 0) || shm::Segment::attachments(segment_.id()) <= 1; // ours
+  attached_windows_.give_up(*control_, dead, [this](std::uint32_t entry, const AttachedWindows::Of& of) {
+    sessions_.sessions_[of.session]->detach_window(of.window, {number_, entry});
+  });
+  if (!attached_windows_.none()) windows_left_.set(again_s);
+}
+
+void Session::look_at_windows() {
+  if (open()) return; // another one
+  give_up_windows();
+  if (may_go()) sessions_.over(number_);
 }
 
 void Session::publish(Counters& counters) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "daemon/program/added_peers.hpp"
+#include "daemon/program/attached_windows.hpp"
 #include "daemon/program/completion.hpp"
 #include "daemon/program/extents.hpp"
 #include "daemon/program/neighbour_reads.hpp"
@@ -47,6 +48,10 @@ public:
   void finished(Cookie cookie, const protocol::Outcome& outcome);
   bool place(const protocol::Place& place, bool acquainted, protocol::Pieces& memory, std::uint64_t& hold);
   void let_go(std::uint64_t hold);
+  // Of a window of a neighbour, as Windows::Close; and of its own.
+  bool close_window(std::uint32_t entry, bool ended);
+  void detach_window(std::size_t index, const Windows::Neighbour& neighbour);
+  void look_at_windows(); // of a program that has ended, inside of one
 
   [[nodiscard]] bool open() const { return state_ != State::over; }
   [[nodiscard]] bool spinning();
@@ -113,6 +118,10 @@ private:
   void grow(const shm::Request& request);
   void expose(const shm::Request& request);
   void unexpose(const shm::Request& request);
+  void attach_window(const shm::Request& request);
+  void leave_window(const shm::Request& request);
+  void give_up_windows();
+  [[nodiscard]] bool may_go() const { return acted_on_ && drained_ && attached_windows_.none(); }
   void get(const shm::Request& request);
   void put(const shm::Request& request);
   void atomic(const shm::Request& request);
@@ -142,7 +151,9 @@ private:
   std::vector<shm::Segment> blocks_;  // of these
   std::uint64_t head_ = 0;            // of the request ring, ours
   Extents extents_;
-  Windows windows_{extents_};
+  Windows windows_;
+  AttachedWindows attached_windows_;
+  Timer windows_left_;                  // of a program that has ended: looks whether it is inside still
   std::optional<ProcessMemory> memory_; // where the kernel may reach all of it, and has use for that:
   bool copies_own_memory_ = false;      // messages of neighbours
   std::optional<WindowMemory> window_memory_;

@@ -39,6 +39,8 @@ void Session::handle(const shm::Request& request) {
   case shm::RequestKind::neighbour: return connect_neighbour(request);
   case shm::RequestKind::expose: return expose(request);
   case shm::RequestKind::unexpose: return unexpose(request);
+  case shm::RequestKind::attach_window: return attach_window(request);
+  case shm::RequestKind::leave_window: return leave_window(request);
   case shm::RequestKind::get: return get(request);
   case shm::RequestKind::put: return put(request);
   case shm::RequestKind::atomic: return atomic(request);
@@ -77,6 +79,7 @@ void Session::refuse(const shm::Request& request) {
   case shm::RequestKind::neighbour:
   case shm::RequestKind::expose:
   case shm::RequestKind::unexpose:
+  case shm::RequestKind::attach_window:
   case shm::RequestKind::get:
   case shm::RequestKind::put:
   case shm::RequestKind::atomic:
@@ -265,6 +268,7 @@ void Session::leave(const shm::Request& request) {
   state_ = State::leaving;
   loop_.after_step([&sessions = sessions_, member = member_] { sessions.events_.departs(member); });
   spawned_programs_.cancel_all();
+  give_up_windows();
   engine_.leave(member_.endpoint);
   answer(shm::control_slot, PARC_OK);
 }
@@ -387,6 +391,27 @@ void Session::unexpose(const shm::Request& request) {
   bool over = false;
   const bool found = windows_.unexpose(request.exposed.window, request.id, over);
   if (!found || over) answer(shm::slot_of(request.id), found ? PARC_OK : PARC_EINVAL);
+}
+
+// Of a rank of the same job: what strangers may do the engine says, request by request.
+void Session::attach_window(const shm::Request& request) {
+  if (take_slot(request, shm::is_control) == nullptr) return;
+  const std::uint32_t entry = request.entry;
+  if (!AttachedWindows::has(entry) || !attached_windows_.is_free(entry))
+    return broke("it wants a window where it has one");
+  Session* const other = neighbour(request.peer);
+  const bool fellow = other != nullptr && other->member_.job == member_.job && !other->left();
+  const auto window = fellow ? other->windows_.attach(request.place.window, {number_, entry}) : std::nullopt;
+  if (window) attached_windows_.open(entry, control_->windows[entry], other->number_, *window);
+  complete(shm::control_slot, {.source = window ? 0 : -1}, PARC_OK);
+}
+
+void Session::leave_window(const shm::Request& request) {
+  if (!AttachedWindows::has(request.entry)) return broke("it left a window that there cannot be");
+  const auto of = attached_windows_.leave(request.entry, control_->windows[request.entry]);
+  if (!of) return;
+  control_->windows_freed.fetch_add(1, std::memory_order_relaxed);
+  sessions_.sessions_[of->session]->detach_window(of->window, {number_, request.entry});
 }
 
 // Its slot, and what its memory is; none: it has been answered.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 namespace parc::daemon {
 
@@ -40,7 +41,8 @@ std::int32_t Windows::expose(const shm::Request& request, protocol::CrossMemory*
                 .own = own,
                 .rights = rights,
                 .used = {},
-                .awaited_by = {}};
+                .awaited_by = {},
+                .attached = {}};
   protocol::Pieces memory;
   if (!resolve(window, 0, window.length, memory, window.used)) return PARC_ENOMEM;
   add(window);
@@ -58,10 +60,16 @@ bool Windows::resolve(const Window& window, std::uint64_t offset, std::uint64_t 
 bool Windows::unexpose(std::uint64_t number, std::uint64_t operation, bool& over) {
   Window* const window = find(number);
   if (window == nullptr) return false;
+  close(*window);
   over = window->uses == 0;
   if (!over) window->awaited_by = operation;
   take_back(*window);
   return true;
+}
+
+void Windows::close(Window& window) {
+  window.uses -=
+      std::erase_if(window.attached, [&](const Neighbour& neighbour) { return !close_(neighbour, false); });
 }
 
 void Windows::take_back(Window& window) {
@@ -103,6 +111,32 @@ std::optional<std::uint64_t> Windows::let_go(std::size_t index) {
   return awaited_by;
 }
 
+std::optional<Windows::Attached> Windows::attach(std::uint64_t number, const Neighbour& neighbour) {
+  Window* const window = find(number);
+  if (window == nullptr || window->own != nullptr || window->length == 0) return {};
+  const auto where = memory_.in_one_segment(window->address, window->length);
+  if (!where) return {};
+  window->attached.push_back(neighbour);
+  ++window->uses;
+  return Attached{window->index, *where, window->length, window->rights};
+}
+
+std::optional<std::uint64_t> Windows::detach(std::size_t index, const Neighbour& neighbour) {
+  Window& window = windows_[index];
+  if (std::erase(window.attached, neighbour) == 0) return {};
+  --window.uses;
+  const auto awaited_by = window.uses == 0 ? window.awaited_by : std::nullopt;
+  forget_if_over(window);
+  return awaited_by;
+}
+
+void Windows::close_all() {
+  for (Window& window : windows_) {
+    for (const Neighbour& neighbour : window.attached) (void)close_(neighbour, true);
+    window.uses -= std::exchange(window.attached, {}).size();
+  }
+}
+
 void Windows::forget_if_over(Window& window) {
   if (window.stage != Window::Stage::taken_back || window.uses != 0) return;
   window.stage = Window::Stage::free;
@@ -115,6 +149,7 @@ void Windows::memory_went() {
     protocol::Pieces memory;
     Extents::Used used;
     if (resolve(window, 0, window.length, memory, used)) continue;
+    close(window);
     take_back(window);
   }
 }

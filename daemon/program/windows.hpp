@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -19,7 +20,17 @@ namespace parc::daemon {
 
 class Windows {
 public:
-  explicit Windows(Extents& memory) : memory_(memory) {}
+  // A program of this host that reaches a window itself, by an entry of its own (shm::AttachedWindow).
+  struct Neighbour {
+    std::uint32_t session;
+    std::uint32_t entry;
+    bool operator==(const Neighbour&) const = default;
+  };
+  // Closes that entry. True: somebody is inside, and says so when it leaves; the window waits for that. Not
+  // where its program has `ended`.
+  using Close = std::function<bool(const Neighbour&, bool ended)>;
+
+  Windows(Extents& memory, Close close) : memory_(memory), close_(std::move(close)) {}
 
   // [address, address + length) of the program, as RequestKind::expose says; with its error. `own`: what
   // reaches that where it is not shared.
@@ -37,6 +48,19 @@ public:
   // The operation that has waited for that; none: nobody has, or others hold it still.
   std::optional<std::uint64_t> let_go(std::size_t index);
 
+  // Where a window lies that a neighbour may reach itself from here on, until its entry is closed. None:
+  // there is none, or it is not in one segment.
+  struct Attached {
+    std::size_t index;
+    Extents::InSegment where;
+    std::uint64_t length, rights;
+  };
+  [[nodiscard]] std::optional<Attached> attach(std::uint64_t number, const Neighbour& neighbour);
+  // It does so no more: as let_go.
+  std::optional<std::uint64_t> detach(std::size_t index, const Neighbour& neighbour);
+  // The program ends: nobody reaches its windows, or waits for who does.
+  void close_all();
+
 private:
   struct Window {
     std::size_t index = 0;
@@ -48,9 +72,11 @@ private:
     std::uint64_t uses = 0;                  // by gets and puts
     Extents::Used used;                      // by each of these
     std::optional<std::uint64_t> awaited_by; // where it was taken back
+    std::vector<Neighbour> attached;         // they are among the uses
   };
   [[nodiscard]] Window* find(std::uint64_t number);
   void add(Window window);
+  void close(Window& window);
   void take_back(Window& window);
   void forget_if_over(Window& window);
   [[nodiscard]] bool resolve(const Window& window, std::uint64_t offset, std::uint64_t length,
@@ -59,6 +85,7 @@ private:
                                    protocol::Pieces& memory) const;
 
   Extents& memory_;
+  Close close_;
   std::deque<Window> windows_; // by index, which holds name
   std::vector<std::size_t> free_;
   std::unordered_map<std::uint64_t, std::size_t> by_number_; // those that are exposed

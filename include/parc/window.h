@@ -42,8 +42,9 @@ extern "C" {
  * trace this process), PARC_EAGAIN (65,536 windows are exposed, or there is no thread). */
 PARC_API int parc_expose(parc_context* context, uint64_t window, void* memory, size_t bytes, unsigned rights);
 
-/* Takes it back: blocks until gets and puts that have begun there have ended. There is no window for those
- * that come later. Errors: PARC_EINVAL (no such window). */
+/* Takes it back: blocks until gets and puts that have begun there have ended; programs of the same job on
+ * this host make theirs themselves, and one that is stopped in the middle is waited for. There is no window
+ * for those that come later. Errors: PARC_EINVAL (no such window). */
 PARC_API int parc_unexpose(parc_context* context, uint64_t window);
 
 /* What a get is from, a put to, or an atomic operation on; the offset counts the bytes of the peer's window.

@@ -51,6 +51,18 @@ BOOST_AUTO_TEST_CASE(a_released_get_is_waited_for_by_touch) {
     }
 }
 
+// What programs synchronize by (HUNT 2005, section 5.4), besides those above: each is right without training.
+BOOST_AUTO_TEST_CASE(points_of_synchronization_retire_what_was_got) {
+  Hosts hosts(2);
+  for (const char* how : {"unlocked", "barrier", "strictly"}) {
+    const std::string file = hosts.directory() + "/" + how;
+    Process job = hosts.run({"--hosts", "a,b", program, how, file});
+    run_held(hosts, job, file);
+    const int status = job.wait();
+    BOOST_TEST((status == 0 && job.errors() == ""), how << ": status " << status << ": " << job << hosts);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(strips_and_trains) {
   Hosts hosts(2);
   for (const char* how : {"strips", "strips-of-a-byte", "one-strip", "train", "train-down", "not-a-train",

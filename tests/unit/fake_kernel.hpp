@@ -276,6 +276,8 @@ private:
     case shm::RequestKind::exit_of: return finish(request.id, PARC_EINVAL); // and starts nothing
     case shm::RequestKind::expose:
     case shm::RequestKind::unexpose: return finish(request.id, PARC_OK);
+    case shm::RequestKind::attach_window: return finish(request.id, PARC_EPLACE); // likewise
+    case shm::RequestKind::leave_window: return;
     case shm::RequestKind::get:
     case shm::RequestKind::put:
     case shm::RequestKind::atomic: return finish(request.id, PARC_EPLACE); // it has no windows

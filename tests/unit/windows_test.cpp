@@ -4,6 +4,7 @@
 #include "include/parc/parc.h"
 
 #include <boost/test/unit_test.hpp>
+#include <vector>
 
 namespace parc::daemon {
 namespace {
@@ -14,7 +15,12 @@ struct WindowsFixture {
   shm::Segment first = std::move(shm::Segment::create(length)).value();
   shm::Segment second = std::move(shm::Segment::create(length)).value();
   Extents extents;
-  Windows windows{extents};
+  std::vector<Windows::Neighbour> closed;
+  bool inside = false; // somebody is, of those that are closed
+  Windows windows{extents, [this](const Windows::Neighbour& neighbour, bool) {
+                    closed.push_back(neighbour);
+                    return inside;
+                  }};
 
   WindowsFixture() {
     BOOST_REQUIRE(extents.map(base, length, first.id()).has_value());
@@ -105,6 +111,48 @@ BOOST_AUTO_TEST_CASE(one_that_is_held_is_taken_back_when_it_is_let_go) {
   BOOST_TEST(!windows.let_go(*one).has_value());
   BOOST_TEST((windows.let_go(*two) == std::uint64_t{50}));
   BOOST_TEST((windows.unexpose(1, 52, over) && over));
+}
+
+BOOST_AUTO_TEST_CASE(neighbours_attach_what_lies_in_one_segment) {
+  BOOST_REQUIRE(expose(1, base + 100, 1000, PARC_MAY_PUT) == PARC_OK);
+  BOOST_REQUIRE(expose(2, base, 2 * length) == PARC_OK);
+  BOOST_REQUIRE(expose(3, base, 0) == PARC_OK);
+  const auto window = windows.attach(1, {7, 0});
+  BOOST_REQUIRE(window);
+  BOOST_TEST((window->where.segment == first.id() && window->where.offset == 100u));
+  BOOST_TEST((window->length == 1000u && window->rights == PARC_MAY_PUT));
+  BOOST_TEST(!windows.attach(2, {7, 1}));
+  BOOST_TEST(!windows.attach(3, {7, 1}));
+  BOOST_TEST(!windows.attach(4, {7, 1}));
+}
+
+BOOST_AUTO_TEST_CASE(one_that_is_taken_back_waits_for_who_is_inside) {
+  BOOST_REQUIRE(expose(1, base, 100) == PARC_OK);
+  bool over = false;
+  BOOST_REQUIRE((windows.attach(1, {7, 3}) && windows.attach(1, {8, 4})));
+  BOOST_TEST((windows.unexpose(1, 50, over) && over)); // nobody was
+  BOOST_TEST(closed.size() == 2u);
+  BOOST_REQUIRE(expose(1, base, 100) == PARC_OK);
+  const auto attached = windows.attach(1, {7, 3});
+  BOOST_REQUIRE(attached);
+  const auto held = hold({1, 0, 10});
+  inside = true;
+  BOOST_TEST((windows.unexpose(1, 51, over) && !over));
+  BOOST_TEST((closed.back() == Windows::Neighbour{7, 3}));
+  BOOST_TEST(!windows.attach(1, {7, 4}));
+  BOOST_TEST(!windows.let_go(*held).has_value());
+  BOOST_TEST(!windows.detach(attached->index, {9, 9}).has_value());
+  BOOST_TEST((windows.detach(attached->index, {7, 3}) == std::uint64_t{51}));
+}
+
+BOOST_AUTO_TEST_CASE(a_program_that_ends_waits_for_nobody) {
+  BOOST_REQUIRE(expose(1, base, 100) == PARC_OK);
+  const auto attached = windows.attach(1, {7, 3});
+  BOOST_REQUIRE(attached);
+  inside = true;
+  windows.close_all();
+  BOOST_TEST(closed.size() == 1u);
+  BOOST_TEST(!windows.detach(attached->index, {7, 3}).has_value());
 }
 
 // It stays attached while something of it is read, and no longer.

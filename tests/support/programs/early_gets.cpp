@@ -131,6 +131,38 @@ void answered(unsigned char* in) {
   touch(in, 1);
 }
 
+// Whose lock it had when it got that.
+void unlocked(unsigned char* in) {
+  get_whole(in);
+  say_released(1);
+  const parc_place lock{1, flag_window, 0};
+  const parc_op unlock = parc_initatomic(parc, &lock, PARC_SWAP, 8, 1, 0, nullptr, 0);
+  touch(in, 1);
+  rank::expect_code(parc_wait(parc, unlock, nullptr), PARC_OK, "the wait for an unlock");
+}
+
+void with_a_barrier(unsigned char* in) {
+  get_whole(in);
+  say_released(1);
+  rank::expect_code(parc_barrier(parc), PARC_OK, "parc_barrier");
+  touch(in, 1);
+}
+
+// A flag in one's own window needs a strict point before it.
+void strictly(unsigned char* in) {
+  auto* const flag = static_cast<volatile std::uint64_t*>(parc_alloc(parc, sizeof(std::uint64_t)));
+  *flag = 0;
+  rank::expect_code(
+      parc_expose(parc, flag_window, const_cast<std::uint64_t*>(flag), sizeof *flag, PARC_MAY_GET), PARC_OK,
+      "parc_expose");
+  get_whole(in);
+  say_released(1);
+  rank::expect_code(parc_quiet(parc), PARC_OK, "parc_quiet");
+  *flag = 1;
+  rank::expect_code(parc_read(parc, 1, 0, nullptr, 0, nullptr), PARC_OK, "parc_read");
+  touch(in, 1);
+}
+
 void with_status(unsigned char* in) {
   const parc_place from{1, window, 0};
   const parc_op get = parc_initget(parc, &from, in, bytes, 0);
@@ -248,9 +280,21 @@ void held(std::string_view what, std::string_view kind) {
                                   PARC_MAY_GET | PARC_MAY_PUT),
                       PARC_OK, "parc_expose");
     unsigned char* const own = expose(1);
-    if (what == "put") {
+    if (what == "put" || what == "unlocked") {
       while (*flag == 0) continue;
       rank::fill(own, bytes, 2);
+    }
+    if (what == "barrier") {
+      rank::expect_code(parc_barrier(parc), PARC_OK, "parc_barrier");
+      rank::fill(own, bytes, 2);
+    }
+    if (what == "strictly") {
+      const parc_place told{0, flag_window, 0};
+      for (std::uint64_t seen = 0; seen == 0;)
+        if (const int code = parc_get(parc, &told, &seen, sizeof seen); code != PARC_OK)
+          rank::expect_code(code, PARC_EPLACE, "parc_get"); // it is not exposed yet
+      rank::fill(own, bytes, 2);
+      rank::expect_code(parc_write(parc, 0, 0, nullptr, 0), PARC_OK, "parc_write");
     }
     if (what == "answered") {
       rank::expect_code(parc_wait(parc, write, nullptr), PARC_OK, "the wait for a synchronous write");
@@ -272,6 +316,9 @@ void held(std::string_view what, std::string_view kind) {
   if (what == "told") told(in);
   if (what == "put") put(in);
   if (what == "answered") answered(in);
+  if (what == "unlocked") unlocked(in);
+  if (what == "barrier") with_a_barrier(in);
+  if (what == "strictly") strictly(in);
   if (what == "status") with_status(in);
   if (what == "thread") beside_a_thread(in);
   if (what == "up" || what == "not-up") ordered(in, PARC_ORDER_UP, what == "up");
