@@ -13,29 +13,16 @@ std::byte* the_block() {
   return block.data();
 }
 
-// Two other processes' memories.
-bool copy_across(const Piece& to, const Piece& from) {
-  for (std::uint64_t at = 0; at < to.length;) {
-    const std::uint64_t n = std::min<std::uint64_t>(block_bytes, to.length - at);
-    if (!from.of->read(the_block(), from.base + at, n, CrossMemory::no_name) ||
-        !to.of->write(to.base + at, the_block(), n, CrossMemory::no_name))
-      return false;
-    at += n;
-  }
-  return true;
-}
-
-// Of one length. A program may read into the memory that it writes from.
+// Of one length; one of them is here. A program may read into the memory that it writes from.
 bool copy_piece(const Piece& to, const Piece& from) {
-  if (to.of != nullptr && from.of != nullptr) return copy_across(to, from);
   if (from.of != nullptr) return from.of->read(to.base, from.base, to.length, CrossMemory::no_name);
   if (to.of != nullptr) return to.of->write(to.base, from.base, to.length, CrossMemory::no_name);
   std::memmove(to.base, from.base, to.length);
   return true;
 }
 
-// The system takes many rows in one call.
-bool copy_rows(const Pieces& to, const Pieces& from, std::uint64_t offset, std::uint64_t length) {
+// Two other processes' memories; or rows, of which the system takes many in one call.
+bool copy_by_block(const Pieces& to, const Pieces& from, std::uint64_t offset, std::uint64_t length) {
   for (const std::uint64_t end = offset + length; offset < end;) {
     const std::uint64_t n = std::min<std::uint64_t>(block_bytes, end - offset);
     if (!gather(the_block(), from, offset, n, CrossMemory::no_name) ||
@@ -63,7 +50,8 @@ bool CrossMemory::write_rows(std::byte* first, const std::byte* from, std::uint6
 }
 
 bool copy(const Pieces& to, const Pieces& from, std::uint64_t offset, std::uint64_t length) {
-  if (to.has_rows_elsewhere() || from.has_rows_elsewhere()) return copy_rows(to, from, offset, length);
+  if (to.has_rows_elsewhere() || from.has_rows_elsewhere() || (!to.is_here() && !from.is_here()))
+    return copy_by_block(to, from, offset, length);
   bool reached = true;
   from.each_piece(offset, length, [&](Piece source) {
     to.each_piece(offset, source.length, [&](const Piece& target) {

@@ -4,7 +4,8 @@
 // which trusts nothing, is daemon/program/session.hpp.
 //
 //   control segment:  ControlHeader | bits of finished operations | blocks | Request ring[request_slots]
-//                     | Operation table[operation_slots] | Times[operation_slots] | Bounce
+//                     | Operation table[operation_slots] | Times[operation_slots]
+//                     | AttachedWindow[most_attached_windows] | Bounce
 //
 // The tables grow by further segments, their blocks: shm/tables.hpp.
 //

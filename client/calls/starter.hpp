@@ -86,9 +86,10 @@ private:
   static void set_flags(Message& message, MessageFlags flags);
   void prepare_release(Message& message, shm::RequestKind kind);
   [[nodiscard]] Result<bool> leaves_the_host(const Message& get);
-  [[nodiscard]] NeighbourWindows::Inside enter(const parc_place& place, std::uint64_t length,
-                                               std::uint32_t right);
   [[nodiscard]] bool may_enter(int peer);
+  void look_after_copies();
+  template <class Use> [[nodiscard]] bool use_at_once(const parc_place& place, std::uint64_t length,
+                                                      std::uint32_t right, const Use& use);
   template <class Use> [[nodiscard]] Result<parc_op> start_here(shm::RequestKind kind, Message& message,
                                                                 const parc_place& place, std::uint32_t right,
                                                                 const Use& use);
@@ -139,7 +140,7 @@ private:
   const int ranks_;
   std::atomic<Order> order_ = Order::any;
   std::atomic<std::uint64_t> local_puts_ = 0, settled_puts_ = 0; // started, and of these surely in place
-  std::atomic<std::uint32_t> asked_ = 0, entered_ = 0;           // for that; windows
+  std::atomic<std::uint32_t> asked_ = 0, copies_ = 0;            // for that; made here
 };
 
 } // namespace parc::client

@@ -3,6 +3,7 @@
 #include "client/calls/starter.hpp"
 
 #include "client/base/pages.hpp"
+#include "client/base/pieces.hpp"
 #include "protocol/atomic_operation.hpp"
 
 #include <algorithm>
@@ -38,7 +39,7 @@ void name_place(shm::Request& request, const parc_place& place, const MaybeRows&
 
 // What is started, and not waited for at once, is copied here only where that is sooner done than told.
 constexpr std::uint64_t longest_begun_here = 4096;
-constexpr std::uint32_t entered_between_looks = 128;
+constexpr std::uint32_t copies_between_looks = 128;
 
 bool is_aligned(const std::byte* word, std::size_t width) {
   return address_of(word) % width == 0;
@@ -55,46 +56,60 @@ Result<parc_op> Starter::unexpose(std::uint64_t window) {
 }
 
 // What goes to the kernel keeps its order there: the gate's, that of puts and of messages that have no cell
-// yet, and a trace's. Who copies again and again may make no other call: now and then it looks, as in those.
+// yet, and a trace's.
 bool Starter::may_enter(int peer) {
   if (!neighbours_ || operations_.traced() || guards_.any() || ring_.dead() || !check_peer(peer, false) ||
       neighbours_->pages_are_closed() || !puts_are_settled())
     return false;
   if (neighbours_->anything_waits()) sleep_.look();
-  if (neighbours_->anything_waits()) return false;
-  if (entered_.fetch_add(1, std::memory_order_relaxed) % entered_between_looks != 0) return true;
-  sleep_.look();
-  (void)late_reads_.serve();
-  sched_yield();
-  return !ring_.dead() && !sleep_.kernel_went();
+  return !neighbours_->anything_waits();
 }
 
-NeighbourWindows::Inside Starter::enter(const parc_place& place, std::uint64_t length, std::uint32_t right) {
-  if (length == 0 || !may_enter(place.peer)) return {};
-  return windows_.enter(place, length, right, [&] { return neighbours_->may_reach(place.peer); });
+// Who copies again and again may make no other call: now and then it looks, as in those. That the kernel has
+// gone the next call hears.
+void Starter::look_after_copies() {
+  if (copies_.fetch_add(1, std::memory_order_relaxed) % copies_between_looks != 0) return;
+  sleep_.look();
+  (void)late_reads_.serve();
+  (void)sleep_.kernel_went();
+  sched_yield();
+}
+
+template <class Use> bool Starter::use_at_once(const parc_place& place, std::uint64_t length,
+                                               std::uint32_t right, const Use& use) {
+  if (length == 0 || !may_enter(place.peer)) return false;
+  {
+    const auto window =
+        windows_.enter(place, length, right, [&] { return neighbours_->may_reach(place.peer); });
+    if (!window || !use(window.memory())) return false;
+  }
+  look_after_copies();
+  return true;
 }
 
 bool Starter::get_at_once(const parc_place& from, const iovec& buffer) {
-  if (buffer.iov_base == nullptr) return false;
-  const auto window = enter(from, buffer.iov_len, PARC_MAY_GET);
-  if (window) std::memmove(buffer.iov_base, window.memory(), buffer.iov_len);
-  return static_cast<bool>(window);
+  return buffer.iov_base != nullptr &&
+         use_at_once(from, buffer.iov_len, PARC_MAY_GET, [&](const std::byte* there) {
+           std::memcpy(buffer.iov_base, there, buffer.iov_len);
+           return true;
+         });
 }
 
 bool Starter::put_at_once(const parc_place& to, const iovec& buffer) {
-  if (buffer.iov_base == nullptr) return false;
-  const auto window = enter(to, buffer.iov_len, PARC_MAY_PUT);
-  if (window) std::memmove(window.memory(), buffer.iov_base, buffer.iov_len);
-  return static_cast<bool>(window);
+  return buffer.iov_base != nullptr && use_at_once(to, buffer.iov_len, PARC_MAY_PUT, [&](std::byte* there) {
+           std::memcpy(there, buffer.iov_base, buffer.iov_len);
+           return true;
+         });
 }
 
 bool Starter::operate_at_once(const parc_place& at, const protocol::Atomic& atomic, std::uint64_t* before) {
-  if (!is_good(atomic) || at.offset % atomic.width != 0) return false;
-  const auto window = enter(at, atomic.width, PARC_MAY_PUT);
-  if (!window || !is_aligned(window.memory(), atomic.width)) return false;
-  const std::uint64_t was = protocol::operate(window.memory(), atomic);
-  if (before != nullptr) *before = was;
-  return true;
+  return is_good(atomic) && at.offset % atomic.width == 0 &&
+         use_at_once(at, atomic.width, PARC_MAY_PUT, [&](std::byte* there) {
+           if (!is_aligned(there, atomic.width)) return false;
+           const std::uint64_t was = protocol::operate(there, atomic);
+           if (before != nullptr) *before = was;
+           return true;
+         });
 }
 
 // Begins what is over when this returns. PARC_OP_NULL: it is the kernel's to make. Its slot first: what takes
@@ -102,8 +117,8 @@ bool Starter::operate_at_once(const parc_place& at, const protocol::Atomic& atom
 template <class Use> Result<parc_op> Starter::start_here(shm::RequestKind kind, Message& message,
                                                          const parc_place& place, std::uint32_t right,
                                                          const Use& use) {
-  if (message.length == 0 || message.length > longest_begun_here || !may_enter(place.peer) ||
-      !windows_.knows(place))
+  if (message.length == 0 || message.length > longest_begun_here || !windows_.knows(place) ||
+      !may_enter(place.peer))
     return PARC_OP_NULL;
   const bool pays = std::exchange(message.pays, false);
   PARC_TRY(id, operations_.begin(kind, message));
@@ -122,6 +137,7 @@ template <class Use> Result<parc_op> Starter::start_here(shm::RequestKind kind, 
       id,
       {.source = message.envelope.peer, .tag = message.envelope.tag, .data = data, .total = message.length});
   if (message.is(MessageFlags::queued) && !Operations::is_write(id)) sleep_.tell_others();
+  look_after_copies();
   return id;
 }
 
@@ -135,11 +151,8 @@ Result<parc_op> Starter::get(const parc_place& from, std::span<const iovec> piec
   PARC_TRY(check_rows(rows, message.length, false));
   if (!rows) {
     PARC_TRY(here, start_here(shm::RequestKind::get, message, from, PARC_MAY_GET,
-                              [&](const std::byte* at, std::uint64_t&) {
-                                for (const iovec& piece : pieces) {
-                                  std::memmove(piece.iov_base, at, piece.iov_len);
-                                  at += piece.iov_len;
-                                }
+                              [&](const std::byte* there, std::uint64_t&) {
+                                scatter(pieces, there, message.length);
                                 return true;
                               }));
     if (here != PARC_OP_NULL) return here;
@@ -173,14 +186,11 @@ Result<parc_op> Starter::put(const parc_place& to, std::span<const iovec> pieces
   PARC_TRY(check(message, {to.peer, to.window, 0, 0}, pieces, flags, known_of_puts));
   PARC_TRY(check_rows(rows, message.length, true));
   if (!rows) {
-    PARC_TRY(here,
-             start_here(shm::RequestKind::put, message, to, PARC_MAY_PUT, [&](std::byte* at, std::uint64_t&) {
-               for (const iovec& piece : pieces) {
-                 std::memmove(at, piece.iov_base, piece.iov_len);
-                 at += piece.iov_len;
-               }
-               return true;
-             }));
+    PARC_TRY(here, start_here(shm::RequestKind::put, message, to, PARC_MAY_PUT,
+                              [&](std::byte* there, std::uint64_t&) {
+                                gather(there, pieces, 0, message.length);
+                                return true;
+                              }));
     if (here != PARC_OP_NULL) return here;
   }
   message.envelope.data = to.offset;

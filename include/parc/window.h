@@ -69,13 +69,14 @@ PARC_API parc_op parc_initgetv(parc_context* context, const parc_place* from, co
 /* A wait for a get is released early as one for a read is (parc_set_release). Nothing tells of the beginning
  * of a get: at PARC_RELEASE_ENVELOPE its wait returns at once where its buffer shares no page with other
  * memory, else when the ends of the buffer are there; at PARC_RELEASE_FULL at once. Within a host it is
- * released at PARC_RELEASE_FULL and with PARC_EARLY alone. A get of less than a page is released with
- * PARC_EARLY alone, into parc_alloc memory. What the program then writes to others leaves when the get has
- * ended, since who hears of it may change what it gets; a read or a probe that the program then starts waits
- * for that, as its match may tell its writer. One that fails after its wait has returned is a message that
- * was lost (parc_on_lost). What is stored in windows while several gets are released may be seen by one and
- * not by a later one: who goes by their order calls parc_settle between them. What is put behind a get that
- * was released is kept as writes are, and so is a get from the same peer behind that. */
+ * released at PARC_RELEASE_FULL and with PARC_EARLY alone, where it is not over by then. A get of less than a
+ * page is released with PARC_EARLY alone, into parc_alloc memory. What the program then writes to others
+ * leaves when the get has ended, since who hears of it may change what it gets; a read or a probe that the
+ * program then starts waits for that, as its match may tell its writer. One that fails after its wait has
+ * returned is a message that was lost (parc_on_lost). What is stored in windows while several gets are
+ * released may be seen by one and not by a later one: who goes by their order calls parc_settle between them.
+ * What is put behind a get that was released is kept as writes are, and so is a get from the same peer behind
+ * that. */
 
 /* Starts to get rows of a matrix that lies there, into `count` pieces, in their order: as many rows of `row`
  * bytes as they have room for, the first one at the place, each `stride` bytes behind the one before it, or

@@ -27,13 +27,21 @@ void run_held(Hosts& hosts, Process& job, const std::string& file) {
   hosts[1].kernel().signal(SIGCONT);
 }
 
+void check_held(Hosts& hosts, const std::string& how, const std::string& kind) {
+  const std::string file = hosts.directory() + "/" + how + "-" + kind;
+  Process job = hosts.run({"--hosts", "a,b", program, how, file, kind});
+  run_held(hosts, job, file);
+  const int status = job.wait();
+  BOOST_TEST((status == 0 && job.errors() == ""),
+             how << " into " << kind << ": status " << status << ": " << job << hosts);
+}
+
 } // namespace
 
 BOOST_AUTO_TEST_SUITE(early_gets)
 
 BOOST_AUTO_TEST_CASE(a_released_get_is_waited_for_by_touch) {
   Hosts hosts(2);
-  int runs = 0;
   for (const char* how :
        {"touched", "told", "put", "answered", "status", "thread", "up", "down", "not-up", "short", "again"})
     for (const char* kind : {"arena", "heap", "bss"}) {
@@ -42,37 +50,21 @@ BOOST_AUTO_TEST_CASE(a_released_get_is_waited_for_by_touch) {
 #endif
       if ((std::string(how) == "short" || std::string(how) == "thread") && std::string(kind) != "arena")
         continue; // these wait
-      const std::string file = hosts.directory() + "/go" + std::to_string(++runs);
-      Process job = hosts.run({"--hosts", "a,b", program, how, file, kind});
-      run_held(hosts, job, file);
-      const int status = job.wait();
-      BOOST_TEST((status == 0 && job.errors() == ""),
-                 how << " into " << kind << ": status " << status << ": " << job << hosts);
+      check_held(hosts, how, kind);
     }
 }
 
 // What programs synchronize by (HUNT 2005, section 5.4), besides those above: each is right without training.
 BOOST_AUTO_TEST_CASE(points_of_synchronization_retire_what_was_got) {
   Hosts hosts(2);
-  for (const char* how : {"unlocked", "barrier", "strictly"}) {
-    const std::string file = hosts.directory() + "/" + how;
-    Process job = hosts.run({"--hosts", "a,b", program, how, file});
-    run_held(hosts, job, file);
-    const int status = job.wait();
-    BOOST_TEST((status == 0 && job.errors() == ""), how << ": status " << status << ": " << job << hosts);
-  }
+  for (const char* how : {"unlocked", "barrier", "strictly"}) check_held(hosts, how, "arena");
 }
 
 BOOST_AUTO_TEST_CASE(strips_and_trains) {
   Hosts hosts(2);
   for (const char* how : {"strips", "strips-of-a-byte", "one-strip", "train", "train-down", "not-a-train",
-                          "train-first", "train-backwards"}) {
-    const std::string file = hosts.directory() + "/" + how;
-    Process job = hosts.run({"--hosts", "a,b", program, how, file});
-    run_held(hosts, job, file);
-    const int status = job.wait();
-    BOOST_TEST((status == 0 && job.errors() == ""), how << ": status " << status << ": " << job << hosts);
-  }
+                          "train-first", "train-backwards"})
+    check_held(hosts, how, "arena");
 }
 
 BOOST_AUTO_TEST_CASE(what_is_never_got_is_told) {

@@ -115,8 +115,8 @@ BOOST_DATA_TEST_CASE(puts_into_windows, ways, way) {
 BOOST_DATA_TEST_CASE(windows_that_are_taken_back, ways, way) {
   Hosts hosts(2, options_of(way));
   for (const char* placement : {"a:3", "a:2,b:2"})
-    check_job(hosts, {"--hosts", placement, programs + "taken_back", "200"});
-  Process job = hosts.run({"--keep-going", "--hosts", "a:3", programs + "taken_back", "600", "killed"});
+    check_job(hosts, {"--hosts", placement, programs + "taken_back", "100"});
+  Process job = hosts.run({"--keep-going", "--hosts", "a:3", programs + "taken_back", "300", "killed"});
   BOOST_TEST(job.wait() == 128 + SIGKILL, job << hosts);
   BOOST_TEST(job.errors().find("rank 1 on host a") != std::string::npos, job);
   BOOST_TEST(job.errors().find("rank 0") == std::string::npos, job);
