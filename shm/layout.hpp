@@ -274,8 +274,9 @@ struct alignas(64) Operation {
 static_assert(sizeof(Operation) == 64);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
-// The times of a traced program's operation: when K stored Phase::begun and Phase::done, in nanoseconds of
-// CLOCK_MONOTONIC; 0: it has not. P stores 0 before the request. Relaxed; the state's order is theirs.
+// The times of a traced program's operation: when K stored Phase::begun, or of a get its first progress, and
+// Phase::done, in nanoseconds of CLOCK_MONOTONIC; 0: it has not. P stores 0 before the request. Relaxed; the
+// state's order is theirs.
 struct Times {
   std::atomic<std::uint64_t> begun;
   std::atomic<std::uint64_t> done;

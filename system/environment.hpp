@@ -50,5 +50,7 @@ inline constexpr const char* env_early_release = "PARC_EARLY_RELEASE";
 // or, where another launcher than parc run started it, from parc mpi: the directory for its file,
 // WORLD.RANK.RANKS. Read by parcd and libparc, which removes it.
 inline constexpr const char* env_trace = "PARC_TRACE";
+// Anything: a trace tells of the first touch of each page, too. Read by libparc.
+inline constexpr const char* env_trace_pages = "PARC_TRACE_PAGES";
 
 } // namespace parc

@@ -112,18 +112,20 @@ public:
   // The missing bytes of the message that lie in there, those of one piece.
   [[nodiscard]] static std::optional<Stretch> missing_in(const Guard& guard, const Pages& there);
 
-private:
-  template <class Use> static bool each_piece(const Guard& guard, const Use& use) {
-    for (std::size_t i = 0; i < guard.pieces; ++i)
-      if (!use(i)) return false;
-    return true;
-  }
+  // What all guards leave of these pages, run by run.
   template <class Apply> bool each_run(Pages pages, const Apply& apply) const {
     while (!pages.empty()) {
       const Run run = run_from(pages);
       if (!apply(run)) return false;
       pages.begin = run.pages.end;
     }
+    return true;
+  }
+
+private:
+  template <class Use> static bool each_piece(const Guard& guard, const Use& use) {
+    for (std::size_t i = 0; i < guard.pieces; ++i)
+      if (!use(i)) return false;
     return true;
   }
   [[nodiscard]] Run run_from(const Pages& pages) const; // the first one of them

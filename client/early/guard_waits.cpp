@@ -60,8 +60,19 @@ template <class Wanted> void Guards::settle_what(const Wanted& wanted) {
   }
 }
 
+// What a trace keeps closed, where something is; `uses`: that is its first touch.
+void Guards::open_for_call(const Pages& pages, bool uses) {
+  if (!page_trace_.on() || !any()) return;
+  const Locked hold(lock_);
+  if (uses)
+    use_untouched(pages);
+  else
+    open_untouched(pages);
+}
+
 void Guards::settle(const void* memory, std::size_t bytes, Use use) {
   const Pages there{address_of(memory), address_of(memory) + bytes};
+  open_for_call(there, use == Use::loads);
   settle_what([&](const Guard& guard) -> std::optional<Stretch> {
     if (guard.writes && use == Use::loads) return {};
     return GuardTable::missing_in(guard, there);
@@ -72,10 +83,12 @@ void Guards::settle_pages(const void* memory, std::size_t bytes) {
   if (bytes == 0) return;
   const Pages there{round_down(address_of(memory), page_size()),
                     round_up(address_of(memory) + bytes, page_size())};
+  open_for_call(there, false);
   settle_what([&](const Guard& guard) { return GuardTable::missing_in(guard, there); });
 }
 
 void Guards::settle_all() {
+  open_for_call({0, UINTPTR_MAX}, false);
   settle_what([](const Guard& guard) -> std::optional<Stretch> {
     if (guard.missing.empty()) return {};
     return guard.missing;
@@ -121,6 +134,7 @@ void Guards::trace_wait(trace::Kind kind, std::uint64_t begin, const Missing& mi
 bool Guards::resolve(const void* address, std::uintptr_t instruction) {
   const std::uintptr_t begin = round_down(address_of(address), page_size());
   const Pages page{begin, begin + page_size()};
+  const std::uint64_t fault = page_trace_.on() ? trace::now() : 0;
   bool ours = false, waited = false;
   for (;;) {
     look();
@@ -131,6 +145,8 @@ bool Guards::resolve(const void* address, std::uintptr_t instruction) {
       missing = touched(page, false);
       if (!missing && !waited) missing = touched(page, true);
       now.changes = changes_;
+      if (!missing && fault != 0)
+        waited = touch_untouched({begin, fault, trace::now(), instruction + 1}) || waited;
     }
     if (!missing) {
       // Opened since the fault: just now, or by another thread. A fault that comes again although nothing was

@@ -8,12 +8,18 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <string_view>
 #include <sys/mman.h>
 #include <unistd.h>
 
 namespace parc::client {
 namespace {
+
+Pages pages_of(const iovec& piece) {
+  const std::uintptr_t begin = address_of(piece.iov_base);
+  return {round_down(begin, page_size()), round_up(begin + piece.iov_len, page_size())};
+}
 
 int protection_of(Access access) {
   switch (access) {
@@ -27,19 +33,24 @@ int protection_of(Access access) {
 } // namespace
 
 bool Guards::guard_pages(const Guard& guard) {
-  return guards_.guard_pages(guard, [&](const GuardTable::Run& run) { return protect(guard, run); });
+  return guards_.guard_pages(guard, [&](const GuardTable::Run& run) { return protect(guard.adopted, run); });
 }
 
 // False where the system has no room for more mappings: then more of it has to arrive first, and in the end
 // all of it is one.
 bool Guards::shrink(Guard& guard, const Stretch& missing) {
-  return guards_.shrink(guard, missing, [&](const GuardTable::Run& run) { return protect(guard, run); });
+  return guards_.shrink(guard, missing,
+                        [&](const GuardTable::Run& run) { return protect(guard.adopted, run); });
 }
 
 // Writes that overlap may need more mappings for that than the system has room for, and nothing else can give
 // the pages back.
 void Guards::open_all(Guard& guard) {
-  if (guards_.open_pages(guard, [&](const GuardTable::Run& run) { return protect(guard, run); })) return;
+  if (!guards_.open_pages(guard, [&](const GuardTable::Run& run) { return protect(guard.adopted, run); }))
+    give_up();
+}
+
+void Guards::give_up() {
   constexpr std::string_view text =
       "parc: cannot give guarded pages back: this process is at the system's limit of mappings "
       "(sysctl vm.max_map_count)\n";
@@ -48,31 +59,82 @@ void Guards::open_all(Guard& guard) {
 }
 
 // Adopted memory may have been unmapped since, and something else may lie there, which is none of ours.
-bool Guards::protect(const Guard& guard, const GuardTable::Run& run) {
-  const auto set = [&run](std::uintptr_t begin, std::uintptr_t end) {
-    return mprotect(reinterpret_cast<void*>(begin), end - begin, protection_of(run.access)) == 0;
+bool Guards::protect(const Adopted& adopted, const GuardTable::Run& run) {
+  const auto set = [&](std::uintptr_t begin, std::uintptr_t end) {
+    return page_trace_.each_stretch({begin, end}, [&run](const Pages& pages, bool closed) {
+      return mprotect(reinterpret_cast<void*>(pages.begin), pages.end - pages.begin,
+                      protection_of(closed ? Access::none : run.access)) == 0;
+    });
   };
   ++changes_;
   if (run.access == Access::all) control_.header.waits.openings.fetch_add(1, std::memory_order_relaxed);
-  if (!guard.adopted.any()) return set(run.pages.begin, run.pages.end);
+  if (!adopted.any()) return set(run.pages.begin, run.pages.end);
   for (std::uintptr_t at = run.pages.begin; at < run.pages.end;) {
     const auto mapping = mappings_.find(at);
     const std::uintptr_t end = mapping ? std::min(mapping->end, run.pages.end) : at + page_size();
     const bool ours =
         mapping && mapping->shared && mapping->device == segments_device_ &&
-        (guard.adopted.has_segment(mapping->inode) || arena_.contains(reinterpret_cast<const void*>(at), 1));
+        (adopted.has_segment(mapping->inode) || arena_.contains(reinterpret_cast<const void*>(at), 1));
     if (ours && !set(at, end)) return false;
     at = end;
   }
   return true;
 }
 
+bool Guards::protect_all(const Adopted& adopted, const Pages& pages) {
+  return guards_.each_run(pages, [&](const GuardTable::Run& run) { return protect(adopted, run); });
+}
+
+// Where the system has no room for more mappings, whole stretches need fewer.
+void Guards::open_again(const Adopted& adopted, const Pages& pages) {
+  if (protect_all(adopted, pages)) return;
+  page_trace_.open({0, UINTPTR_MAX}, [this](const Adopted& other, const Pages& stretch) {
+    if (!protect_all(other, stretch)) give_up();
+  });
+  if (!protect_all(adopted, pages)) give_up();
+}
+
+// Of a read that has ended, or that has its guard: its pages stay closed until they are touched.
+void Guards::close_untouched(const Guard& guard) {
+  if (!page_trace_.on() || guard.writes || is_protected(guard)) return;
+  Guard whole = guard;
+  whole.missing = {0, guard.length};
+  if (holds_signal_stack(whole) || exposed_.has_any_of(operations_.entry(guard.slot).pieces)) return;
+  for (std::size_t i = 0; i < guard.pieces; ++i) open_untouched(pages_of(guard.piece[i]));
+  if (!page_trace_.add(guard)) return;
+  bool closed = true;
+  for (std::size_t i = 0; i < guard.pieces; ++i)
+    closed = closed && protect_all(guard.adopted, pages_of(guard.piece[i]));
+  if (!closed) // too many mappings, say
+    for (std::size_t i = 0; i < guard.pieces; ++i) open_untouched(pages_of(guard.piece[i]));
+  count();
+}
+
+void Guards::open_untouched(const Pages& pages) {
+  page_trace_.open(pages, std::bind_front(&Guards::open_again, this));
+  count();
+}
+
+void Guards::use_untouched(const Pages& pages) {
+  page_trace_.use(pages, Trace::site(), std::bind_front(&Guards::open_again, this));
+  count();
+}
+
+bool Guards::touch_untouched(const PageTrace::Touch& touch) {
+  const bool was = page_trace_.touch(touch, std::bind_front(&Guards::open_again, this));
+  count();
+  return was;
+}
+
+void Guards::count() {
+  count_.store(guards_.size() + static_cast<std::size_t>(!page_trace_.empty()), std::memory_order_relaxed);
+}
+
 // By the program: it would find them open afterwards.
 bool Guards::is_protected(const Guard& guard) {
   return std::any_of(guard.piece.begin(), guard.piece.begin() + guard.pieces, [](const iovec& piece) {
-    const std::uintptr_t begin = address_of(piece.iov_base);
-    return protected_pages.overlaps(round_down(begin, page_size()),
-                                    round_up(begin + piece.iov_len, page_size()));
+    const Pages pages = pages_of(piece);
+    return protected_pages.overlaps(pages.begin, pages.end);
   });
 }
 

@@ -70,7 +70,8 @@ Guards::Guards(shm::Control& control, Operations& operations, const Arena& arena
                Ring& ring, Sleep& sleep, Pipes& pipes, Trace& trace, int rank)
     : control_(control), operations_(operations), arena_(arena), hand_over_(hand_over), ring_(ring),
       sleep_(sleep), pipes_(pipes), trace_(trace), rank_(rank), possible_(why_impossible().empty()),
-      guards_(most_released, page_size()) { // asked for here before a handler does
+      guards_(most_released, page_size()), // asked for here before a handler does
+      page_trace_(trace, page_size()) {
   if (const auto mapping = mappings_.find(address_of(&control_))) segments_device_ = mapping->device;
 }
 
@@ -134,7 +135,14 @@ Guard Guards::make_guard(parc_op id, Slot slot) const {
 // Faults are caught from here on: one is measured, too.
 std::chrono::nanoseconds Guards::cost_of_guarding(std::uint64_t bytes) {
   catch_faults(*this);
-  std::call_once(cost_measured_, [this] { cost_ = measure_guard_cost(); });
+  std::call_once(cost_measured_, [this] {
+    cost_ = measure_guard_cost();
+    trace::Record cost{};
+    cost.kind = trace::Kind::cost;
+    cost.begin = cost.end = trace::now();
+    cost.released = static_cast<std::uint64_t>(cost_.of_wake().count());
+    if (page_trace_.on()) trace_.add(cost);
+  });
   return known_cost(bytes);
 }
 
@@ -191,8 +199,9 @@ bool Guards::add(const Guard& guard, parc_status& status) {
     guards_.remove(added);
     return false;
   }
+  close_untouched(added);
   added.released = Clock::now(); // what was polled before, and what guarding cost, is no gain
-  count_.store(guards_.size(), std::memory_order_relaxed);
+  count();
   operations_.describe(guard.slot, status); // under lock_: from here on others may end it
   operations_.set_released(guard.slot);
   control_.header.waits.released.fetch_add(1, std::memory_order_relaxed);
@@ -235,7 +244,7 @@ void Guards::drop(Guard& guard) {
     operations_.spend_released(guard.slot);
   }
   guards_.remove(guard);
-  count_.store(guards_.size(), std::memory_order_relaxed);
+  count();
 }
 
 // What it brought is the time in which the program did not wait for it although some of it was missing, as
@@ -265,6 +274,12 @@ void Guards::note_get(Slot slot) {
 void Guards::ended_unreleased(Slot slot) {
   const Operations::Entry& entry = operations_.entry(slot);
   if (entry.kind == shm::RequestKind::get) note_get(slot);
+  if (page_trace_.on() && !shm::is_write(slot) && can_guard(slot) && level_for(entry) != Level::off) {
+    const Guard guard = make_guard(operations_.id_in(slot), slot);
+    (void)cost_of_guarding(guard.length);
+    const Locked hold(lock_);
+    if (loss_of(guard) == PARC_OK && held_back_ == 0) close_untouched(guard);
+  }
   if (wanted(entry.kind) && !entry.is(MessageFlags::early) && entry.pays && entry.length >= least_released &&
       (entry.kind == shm::RequestKind::read || entry.kind == shm::RequestKind::get))
     budget_.ended_in_vain(coarse_ms);

@@ -6,10 +6,10 @@
 // returns; a store to a write's page waits as long as a copy takes, and then copies (hand_over.hpp). Every
 // call of libparc opens what has arrived, too.
 //
-// Five files. Which pages a guard needs is a pure table's to say: guard_table.hpp. guarded_pages.cpp gives
-// pages what it says; guards.cpp makes guards and looks how far their operations are; guard_waits.cpp waits
-// for what is missing, in calls and in the fault's handler; loss.cpp reports messages that will never be
-// whole.
+// Five files. Which pages a guard needs is a pure table's to say: guard_table.hpp; which of them a trace
+// keeps closed until they are touched is another's: page_trace.hpp. guarded_pages.cpp gives pages what they
+// say; guards.cpp makes guards and looks how far their operations are; guard_waits.cpp waits for what is
+// missing, in calls and in the fault's handler; loss.cpp reports messages that will never be whole.
 //
 // Invariants. "Decide and mprotect" is one step under lock_, taken with all signals but SIGSEGV blocked and
 // held over nothing that touches the program's memory; waiting happens outside of it, and everything is
@@ -36,6 +36,7 @@
 #include "client/early/get_times.hpp"
 #include "client/early/guard_table.hpp"
 #include "client/early/mappings.hpp"
+#include "client/early/page_trace.hpp"
 #include "client/early/strips.hpp"
 #include "client/operation/hand_over.hpp"
 #include "system/coarse_clock.hpp"
@@ -77,12 +78,12 @@ public:
   // Whether releasing a read into this buffer, which this thread starts, would pay, by what is known. Not
   // asked where the read has PARC_EARLY.
   [[nodiscard]] bool should_pay(const void* buffer) {
-    return budget_.allows(coarse_ms) && benefit_.expected({buffer, Trace::site()});
+    return page_trace_.on() || (budget_.allows(coarse_ms) && benefit_.expected({buffer, Trace::site()}));
   }
   // Whether releases pause now, as they did not pay; nobody need prepare for one.
-  [[nodiscard]] bool pauses() const { return budget_.pauses(coarse_ms); }
+  [[nodiscard]] bool pauses() const { return !page_trace_.on() && budget_.pauses(coarse_ms); }
   // Charges to the budget: what it has cost to prepare a read for its release; and, as one in vain, a read
-  // that has ended unreleased. (How long a get took is noted, too.)
+  // that has ended unreleased. (How long a get took is noted, too, and a trace's pages are closed.)
   void spend(std::chrono::nanoseconds cost) { budget_.spend(cost); }
   void ended_unreleased(Slot slot);
   // Whether a read's envelope has arrived (a get has none), and all bytes that share pages with other memory;
@@ -139,6 +140,7 @@ public:
     catch_faults(*this);
     const Locked hold(lock_);
     ++changes_;
+    open_untouched({0, UINTPTR_MAX});
     return exchange();
   }
 
@@ -237,6 +239,7 @@ private:
   void await_train(int peer, std::uint64_t last);
   void note_wait(const Missing& missing, Clock::time_point since);
   void let_go(parc_op write);
+  void open_for_call(const Pages& pages, bool uses);
   [[nodiscard]] bool arrived(const Missing& missing) const;
   [[nodiscard]] bool is_done(parc_op id) const;
   [[nodiscard]] bool has_begun(parc_op id) const;
@@ -248,7 +251,15 @@ private:
   [[nodiscard]] bool guard_pages(const Guard& guard);
   [[nodiscard]] bool shrink(Guard& guard, const Stretch& missing);
   void open_all(Guard& guard);
-  [[nodiscard]] bool protect(const Guard& guard, const GuardTable::Run& run);
+  [[nodiscard]] bool protect(const Adopted& adopted, const GuardTable::Run& run);
+  [[nodiscard]] bool protect_all(const Adopted& adopted, const Pages& pages);
+  [[noreturn]] static void give_up();
+  void open_again(const Adopted& adopted, const Pages& pages);
+  void close_untouched(const Guard& guard);
+  void open_untouched(const Pages& pages);
+  void use_untouched(const Pages& pages);
+  [[nodiscard]] bool touch_untouched(const PageTrace::Touch& touch);
+  void count();
   [[nodiscard]] static bool is_protected(const Guard& guard);
   [[nodiscard]] bool holds_signal_stack(const Guard& guard) const;
 
@@ -278,7 +289,8 @@ private:
 
   std::mutex lock_;
   GuardTable guards_;                     // under lock_
-  static std::atomic<std::size_t> count_; // of guards_
+  PageTrace page_trace_;                  // under lock_
+  static std::atomic<std::size_t> count_; // of guards_; and one, where page_trace_ has pages
   Mappings mappings_;                     // under lock_
   std::uint64_t changes_ = 0;             // under lock_: pages opened or exchanged so far
   unsigned held_back_ = 0;                // under lock_

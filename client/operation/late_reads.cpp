@@ -91,7 +91,7 @@ void LateReads::place(Slot slot, void* block, std::uint64_t bytes) {
   operations_.set_late(slot, false);
   shm::Request request{};
   request.kind = shm::RequestKind::place;
-  request.id = shm::id_of(generation_in(entry.tag.load(std::memory_order_relaxed)), slot);
+  request.id = static_cast<std::uint64_t>(operations_.id_in(slot));
   request.flags = entry.flags.load(std::memory_order_relaxed) & MessageFlags::from_end;
   request.address = address_of(block);
   request.length = bytes;

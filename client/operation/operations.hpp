@@ -135,6 +135,10 @@ public:
   // Of taken slots:
   [[nodiscard]] bool done(Slot slot) const; // the kernel has finished
   [[nodiscard]] Entry& entry(Slot slot) { return table_[slot]; }
+  [[nodiscard]] parc_op id_in(Slot slot) const {
+    return static_cast<parc_op>(
+        shm::id_of(generation_in(table_[slot].tag.load(std::memory_order_relaxed)), slot));
+  }
   [[nodiscard]] shm::Operation& shared(Slot slot) { return tables().operation(slot); }
   int finish(Slot slot, parc_status& status);          // done: copies out, spends, returns its result
   int detach(Slot slot, parc_status& status);          // a write that needs the program's memory no more

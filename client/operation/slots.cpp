@@ -133,7 +133,7 @@ void Operations::trace_message(Slot slot, std::uint16_t flags) const {
   message.first = times.begun.load(std::memory_order_relaxed);
   message.end = over ? times.done.load(std::memory_order_relaxed) : 0;
   message.released = entry.released;
-  message.id = shm::id_of(generation_in(entry.tag.load(std::memory_order_relaxed)), slot);
+  message.id = static_cast<std::uint64_t>(id_in(slot));
   message.site = entry.site;
   message.address = entry.pieces.empty() ? 0 : reinterpret_cast<std::uintptr_t>(entry.pieces[0].iov_base);
   // What a read was given, where it was given something.

@@ -79,6 +79,7 @@ Trace::Trace(Fd pipe, const std::string& host) : pipe_(std::move(pipe)), host_(h
   records_.emplace();
   struct stat status {};
   under_mpi_ = fstat(pipe_.get(), &status) == 0 && S_ISREG(status.st_mode);
+  of_pages_ = getenv(env_trace_pages) != nullptr;
   timespec real{};
   clock_gettime(CLOCK_REALTIME, &real);
   trace::Record opened{};

@@ -29,6 +29,8 @@ public:
   Trace(Fd pipe, const std::string& host);
 
   [[nodiscard]] bool on() const { return records_.has_value(); }
+  // Whether it tells of first touches of pages.
+  [[nodiscard]] bool of_pages() const { return of_pages_; }
 
   void add(trace::Record record);
   void write_some(); // when it is worth a system call
@@ -104,6 +106,7 @@ private:
   std::size_t sites_written_ = 0;                              // under writing_
   bool host_written_ = false;                                  // under writing_
   bool under_mpi_ = false;                                     // what calls is a library itself
+  bool of_pages_ = false;
 };
 
 } // namespace parc::client

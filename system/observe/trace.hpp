@@ -21,7 +21,12 @@ enum class Kind : std::uint8_t {
   site,    // address, and what it is, in a Site; address 0: the host
   lost,    // bytes: so many records had no place
   peer,    // peer: its number in this program, or -1: this program; address: what is the same in all programs
+  touches, // of pages in a row, for the first time: begin, end, id, address and site as of a fault
+  cost,    // released: what it costs to be woken for a touch, ns
 };
+
+// Of touches, `bytes` and `first` say how far the first and the last page lie in the read, `context` how many
+// they are, and `released` how long of the time the fault's handler had, in ns.
 
 enum class Call : std::uint8_t {
   other, // a call that does not wait

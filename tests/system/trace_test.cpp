@@ -22,6 +22,7 @@ const std::string programs = PARC_TEST_PROGRAMS "/";
 std::string wrong_with(const Json& event) {
   static const std::map<std::string, std::vector<std::string>> wanted{{"M", {"args"}},
                                                                       {"X", {"ts", "dur", "cat"}},
+                                                                      {"i", {"ts", "cat", "s"}},
                                                                       {"b", {"ts", "cat", "id"}},
                                                                       {"n", {"ts", "cat", "id"}},
                                                                       {"e", {"ts", "cat", "id"}},
@@ -202,11 +203,8 @@ BOOST_AUTO_TEST_CASE(a_trace_tells_of_calls_faults_and_messages) {
   }
 }
 
-// A get is no message: it has no arrow.
-BOOST_AUTO_TEST_CASE(a_trace_tells_of_gets) {
-  Hosts hosts(2);
-  const std::string file = hosts.directory() + "/trace.json", go = hosts.directory() + "/go";
-  Process job = hosts.run({"--trace", file, "--hosts", "a,b", programs + "early_gets", "touched", go});
+// The kernel that answers is stopped until the get is released and touched.
+void run_until_touched(Hosts& hosts, Process& job, const std::string& go) {
   const auto said = [&](const char* word) { return job.output().find(word) != std::string::npos; };
   BOOST_TEST(eventually([&] { return said("ready") || !job.running(); }));
   hosts[1].kernel().signal(SIGSTOP);
@@ -215,6 +213,14 @@ BOOST_AUTO_TEST_CASE(a_trace_tells_of_gets) {
   BOOST_TEST(eventually([&] { return hosts.ranks_sleep() || !job.running(); })); // in its touch
   hosts[1].kernel().signal(SIGCONT);
   BOOST_TEST(job.wait() == 0, job << hosts);
+}
+
+// A get is no message: it has no arrow.
+BOOST_AUTO_TEST_CASE(a_trace_tells_of_gets) {
+  Hosts hosts(2);
+  const std::string file = hosts.directory() + "/trace.json", go = hosts.directory() + "/go";
+  Process job = hosts.run({"--trace", file, "--hosts", "a,b", programs + "early_gets", "touched", go});
+  run_until_touched(hosts, job, go);
 
   const Json events = read_trace(file);
   (void)check_ends(events);
@@ -231,6 +237,52 @@ BOOST_AUTO_TEST_CASE(a_trace_tells_of_gets) {
   const auto faults = all(events, "X", "fault");
   BOOST_REQUIRE(!faults.empty());
   for (const Json& fault : faults) BOOST_TEST(fault["args"]["message"] == "get from 1, window 7");
+}
+
+// Of the one row of first touches.
+std::string word_of_suggestion(const std::string& summary, int number) {
+  const auto heading = summary.find("first touches of pages");
+  if (heading == std::string::npos) return {};
+  std::istringstream lines(summary.substr(heading));
+  std::string row, word;
+  for (int line = 0; line < 3; ++line) std::getline(lines, row);
+  std::istringstream words(row);
+  for (int i = 0; i <= number; ++i) words >> word;
+  return word;
+}
+
+// Every page that lies whole in the buffer is touched once for the first time, in the program's order,
+// whether it came before that or not.
+BOOST_AUTO_TEST_CASE(a_trace_of_pages_tells_of_first_touches) {
+  Hosts hosts(2);
+  constexpr std::int64_t page = 4096, pages = (4 << 20) / page;
+  for (const std::string kind : {"arena", "heap", "bss"})
+    for (const std::string how : {"up", "down", "touched"}) {
+#ifdef __SANITIZE_ADDRESS__
+      if (kind == "heap") continue; // a sanitizer's is not adopted
+#endif
+      if (kind != "arena" && how == "touched") continue;
+      const std::string file = hosts.directory() + "/pages.json", go = hosts.directory() + "/" + how + kind;
+      Process job = hosts.run({"--trace", file, "--trace-pages",
+                               "--early-release=off", // it says itself what is released
+                               "--hosts", "a,b", programs + "early_gets", how, go, kind});
+      run_until_touched(hosts, job, go);
+      std::vector<std::int64_t> touched;
+      for (const Json& event : all(read_trace(file), "i", "first touches")) {
+        const Json& args = event["args"];
+        const std::int64_t first = args["offset"], last = args["last_offset"], count = args["pages"];
+        BOOST_TEST(std::abs(last - first) == (count - 1) * page);
+        for (std::int64_t i = 0; i < count; ++i) touched.push_back(first + (last < first ? -i : i) * page);
+      }
+      BOOST_TEST(touched.size() >= std::size_t{pages - 1}, kind << ", " << how);
+      BOOST_TEST(touched.size() == std::set(touched.begin(), touched.end()).size());
+      if (how == "up") BOOST_TEST(std::ranges::is_sorted(touched));
+      if (how == "down") BOOST_TEST(std::ranges::is_sorted(touched, std::greater()));
+      Process summary = show(hosts, file);
+      BOOST_TEST(summary.wait() == 0, summary);
+      const std::string order = how == "touched" ? "any" : how;
+      BOOST_TEST(word_of_suggestion(summary.output(), 4) == order, summary);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(a_trace_tells_of_puts_and_atomics) {

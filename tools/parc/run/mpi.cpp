@@ -30,6 +30,7 @@ namespace {
 struct MpiOptions {
   std::string early_release;      // a level of parc_set_release; empty: none
   std::string trace;              // file; empty: none
+  bool trace_pages = false;       // it tells of first touches, too
   std::vector<std::string> words; // mpirun's
 };
 
@@ -107,9 +108,12 @@ Result<std::vector<std::string>> variables_for(const MpiOptions& options) {
     PARC_TRY(directory, directory_of(options.trace));
     variables.push_back(fmt::format("{}={}", env_trace, directory));
   }
-  if (options.early_release.empty()) return variables;
-  variables.push_back(fmt::format("{}={}", env_early_release, options.early_release));
-  if (options.early_release == "off") return variables;
+  if (options.trace_pages) variables.push_back(fmt::format("{}=yes", env_trace_pages));
+  const std::string level =
+      options.early_release.empty() && options.trace_pages ? "gets" : options.early_release;
+  if (level.empty()) return variables;
+  variables.push_back(fmt::format("{}={}", env_early_release, level));
+  if (level == "off") return variables;
   if (const char* const others = getenv("LD_PRELOAD"); others != nullptr && *others != 0)
     variables.push_back(std::string("LD_PRELOAD=") + others);
   PARC_TRY(preload_early_library(variables));
@@ -324,6 +328,9 @@ Command mpi_command() {
                 ->check(one_of({"off", "gets", "envelope"}));
             app.add_option("--trace", options->trace,
                            "Write a timeline of the ranks and their messages to this file, for parc trace");
+            app.add_flag("--trace-pages", options->trace_pages,
+                         "Let the trace tell when each page of what is released early is first touched")
+                ->needs("--trace");
             app.footer("What follows is mpirun's: parc mpi -np 4 ./app. Nothing: the line is printed.");
           },
       .run = [options] { return mpi(*options); },

@@ -48,6 +48,7 @@ struct RunOptions {
   bool keep_going = false;
   std::string bind = "none"; // or "core"
   std::string trace;         // file; empty: none
+  bool trace_pages = false;  // it tells of first touches, too
   std::string early_release; // a level of parc_set_release; empty: as the environment says
   std::string runtime_dir;
   std::vector<std::string> command;
@@ -133,6 +134,11 @@ Result<Program> describe_program(const RunOptions& options) {
   if (!options.early_release.empty())
     asked.push_back(fmt::format("{}={}", env_early_release, options.early_release));
   if (!options.trace.empty()) asked.push_back(fmt::format("{}=yes", env_trace));
+  if (options.trace_pages) {
+    asked.push_back(fmt::format("{}=yes", env_trace_pages));
+    if (options.early_release.empty() && std::getenv(env_early_release) == nullptr)
+      asked.push_back(fmt::format("{}=gets", env_early_release));
+  }
   PARC_TRY(set_environment(program, asked));
   PARC_TRY(directory, directory_of_ranks(options.directory));
   program.directory = std::move(directory);
@@ -522,6 +528,10 @@ void add_options(CLI::App& app, RunOptions& options) {
   app.add_option(
       "--trace", options.trace,
       "Write a timeline of the ranks and their messages to this file, for parc trace and Perfetto");
+  app.add_flag("--trace-pages", options.trace_pages,
+               "Let the trace tell when each page of what is released early is first touched, and parc trace "
+               "suggest an order and strips")
+      ->needs("--trace");
   app.add_flag("--keep-going", options.keep_going, "Let the other ranks go on when one fails");
   app.add_flag("--tag-output", options.tag_output, "Put [RANK] before every line of output");
   add_runtime_dir(app, options.runtime_dir);

@@ -109,11 +109,39 @@ private:
     for (const Record& record : said.records) {
       if (record.kind == Kind::message)
         messages[record.id] = &record;
-      else
+      else if (record.kind == Kind::cost)
+        emit({{"name", "costs"},
+              {"ph", "M"},
+              {"pid", rank},
+              {"tid", 0},
+              {"args", {{"wake_us", static_cast<double>(record.released) / 1e3}}}});
+      else if (record.kind != Kind::touches)
         threads[record.thread].push_back(&record);
     }
     for (auto& [thread, records] : threads) write_thread(rank, said, thread, records, messages);
     for (const auto& [id, message] : messages) write_message(rank, said, *message);
+    for (const Record& record : said.records)
+      if (record.kind == Kind::touches) write_touches(rank, said, record);
+  }
+
+  // They go on in between what else their thread does.
+  void write_touches(std::uint64_t rank, const RankTrace& said, const Record& record) {
+    const Times& times = times_.at(rank);
+    emit({{"name", "first touches"},
+          {"cat", "program"},
+          {"ph", "i"},
+          {"s", "t"},
+          {"pid", rank},
+          {"tid", record.thread},
+          {"ts", times(record.begin)},
+          {"args",
+           {{"operation", record.id},
+            {"site", site_of(said, record)},
+            {"offset", record.bytes},
+            {"last_offset", record.first},
+            {"pages", record.context},
+            {"last_us", times(record.end)},
+            {"in_faults_us", static_cast<double>(record.released) / 1e3}}}});
   }
 
   // Calculation is what lies between: from when the thread was first heard of to when it last was.
@@ -281,8 +309,8 @@ private:
 
 // A program that does not know of the pipe may write to it, too.
 bool makes_sense(const Record& record) {
-  const bool timed = record.kind == Kind::call || record.kind == Kind::fault;
-  return record.kind >= Kind::opened && record.kind <= Kind::peer && (!timed || record.begin <= record.end);
+  const bool timed = record.kind == Kind::call || record.kind == Kind::fault || record.kind == Kind::touches;
+  return record.kind >= Kind::opened && record.kind <= Kind::cost && (!timed || record.begin <= record.end);
 }
 
 void take(RankTrace& said, const char* bytes) {

@@ -4,6 +4,7 @@
 #include "system/read_file.hpp"
 #include "tools/parc/screen/table.hpp"
 #include "tools/parc/trace/commands.hpp"
+#include "tools/parc/trace/first_touches.hpp"
 #include "tools/parc/trace/trace.hpp"
 
 #include <algorithm>
@@ -16,7 +17,8 @@ namespace {
 
 using PlainJson = nlohmann::json;
 
-constexpr std::size_t most_rows = 20; // of what costs most
+constexpr std::size_t most_rows = 20;      // of what costs most
+constexpr std::size_t most_replayed = 200; // reads of one place
 
 struct Span {
   double begin, end; // us
@@ -56,7 +58,7 @@ private:
 struct Rank {
   std::string name;
   double first = 1e300, last = 0;
-  double calculation = 0, faults = 0;
+  double calculation = 0, faults = 0, wake = 0;
   std::uint64_t messages = 0, released = 0;
   std::vector<Span> outstanding; // reads, from their post to their last byte
   std::vector<Span> under_way;   // released reads, from their wait's return to their last byte
@@ -76,6 +78,13 @@ struct Touch { // of the buffers that one place reads into, from one place
   std::map<std::pair<std::uint64_t, std::uint64_t>, double> last_offset; // of each read: its rank and its id
 };
 
+struct TracedRead { // whose pages a trace tells of
+  std::string posted_at, first_touched_at;
+  bool ended = false;
+  double waited = 0; // in faults
+  TouchedRead read;
+};
+
 std::string milliseconds(double us) {
   return fmt::format("{:.3f}", us / 1e3);
 }
@@ -88,7 +97,9 @@ public:
     const auto name = event.at("name").get<std::string>();
     if (phase == "M" && name == "process_name") rank.name = event.at("args").at("name");
     if (phase == "X") take_slice(rank, event, name);
+    if (phase == "M" && name == "costs") rank.wake = event.at("args").at("wake_us");
     if (phase == "b") take_message(rank, event);
+    if (phase == "i" && name == "first touches") take_first_touches(event);
   }
 
   void print() const {
@@ -97,6 +108,7 @@ public:
     print_hiding();
     print_release();
     print_touches();
+    print_suggestions();
     print_never();
   }
 
@@ -132,6 +144,7 @@ private:
     touch.after_release += args.value("after_release_us", 0.0);
     const double offset = args.value("offset", 0.0);
     const std::pair read(rank, args.value("operation", std::uint64_t{0}));
+    reads_[read].waited += length;
     const auto [last, first] = touch.last_offset.emplace(read, offset);
     if (first) return;
     if (offset > last->second) touch.downward = false;
@@ -149,10 +162,33 @@ private:
       never_.push_back({fmt::to_string(event.at("pid").get<std::uint64_t>()),
                         event.at("name").get<std::string>(),
                         fmt::to_string(args.value("bytes", std::uint64_t{0})), args.value("site", "?")});
+    if (reads) take_read(event, args);
     if (!args.contains("released_us")) return;
     ++rank.released;
     if (args.contains("last_byte_us"))
       rank.under_way.push_back({args.at("released_us"), args.at("last_byte_us")});
+  }
+
+  void take_read(const PlainJson& event, const PlainJson& args) {
+    TracedRead& known = reads_[{event.at("pid"), args.value("operation", std::uint64_t{0})}];
+    known.posted_at = args.value("site", "?");
+    known.read.bytes = args.value("bytes", std::uint64_t{0});
+    known.ended = args.contains("last_byte_us") && known.read.bytes != 0;
+    if (!known.ended) return;
+    known.read.last_byte = args.at("last_byte_us");
+    known.read.first_byte = args.value("first_byte_us", known.read.last_byte);
+    known.read.released = args.value("released_us", 0.0);
+  }
+
+  void take_first_touches(const PlainJson& event) {
+    const PlainJson& args = event.at("args");
+    TracedRead& known = reads_[{event.at("pid"), args.at("operation").get<std::uint64_t>()}];
+    const Sweep sweep{event.at("ts"),    args.at("last_us"),     args.at("in_faults_us"),
+                      args.at("offset"), args.at("last_offset"), args.at("pages")};
+    if (sweep.pages == 0) return;
+    auto& sweeps = known.read.sweeps;
+    if (sweeps.empty()) known.first_touched_at = args.value("site", "?");
+    sweeps.insert(std::ranges::upper_bound(sweeps, sweep.begin, {}, &Sweep::begin), sweep);
   }
 
   static double in_calls(const Rank& rank) {
@@ -264,6 +300,59 @@ private:
                   rows);
   }
 
+  // What was there before its wait returned was waited for by nobody: its time begins with its first touch.
+  void print_suggestions() const {
+    struct Place {
+      std::string touched_at;
+      double waited = 0, wake = 0;
+      std::uint64_t longest = 0, pages = 0;
+      std::vector<TouchedRead> reads;
+    };
+    std::map<std::string, Place> places;
+    for (const auto& [key, each] : reads_) {
+      if (!each.ended || each.read.sweeps.empty()) continue;
+      Place& place = places[each.posted_at];
+      if (place.reads.empty()) place.touched_at = each.first_touched_at;
+      place.waited += each.waited;
+      place.wake = std::max(place.wake, ranks_.at(key.first).wake);
+      place.longest = std::max(place.longest, each.read.bytes);
+      for (const Sweep& sweep : each.read.sweeps) place.pages += sweep.pages;
+      if (place.reads.size() == most_replayed) continue;
+      place.reads.push_back(each.read);
+      if (each.read.released == 0) place.reads.back().released = each.read.sweeps.front().begin;
+    }
+    std::vector<Row> rows;
+    for (const auto& [posted_at, place] : places) {
+      const Suggestion suggestion = suggest(place.reads, place.wake);
+      rows.push_back({posted_at, place.touched_at, fmt::to_string(place.longest), fmt::to_string(place.pages),
+                      name_of(tools::order_of(place.reads)), milliseconds(place.waited),
+                      fmt::format("PARC_ORDER_{}", upper_name_of(suggestion.order)),
+                      suggestion.strip == measured_strips ? "0"
+                      : suggestion.strip == whole_strip   ? "SIZE_MAX"
+                                                          : fmt::to_string(suggestion.strip),
+                      milliseconds(suggestion.waits)});
+    }
+    print_section(
+        "first touches of pages, and the order and strips that would have had them wait the least:\n",
+        {{"READ AT", false},
+         {"FIRST TOUCHED AT", false},
+         {"BYTES", true},
+         {"PAGES", true},
+         {"TOUCHED", false},
+         {"WAITED ms", true},
+         {"parc_set_order", false},
+         {"parc_set_strip", true},
+         {"THEN ms", true}},
+        rows);
+  }
+
+  static const char* name_of(TouchOrder order) {
+    return order == TouchOrder::up ? "up" : order == TouchOrder::down ? "down" : "any";
+  }
+  static const char* upper_name_of(TouchOrder order) {
+    return order == TouchOrder::up ? "UP" : order == TouchOrder::down ? "DOWN" : "ANY";
+  }
+
   // Of a job that was killed, or that left them: what it may have waited for.
   void print_never() const {
     auto rows = never_;
@@ -285,6 +374,7 @@ private:
   std::map<std::uint64_t, Rank> ranks_;
   std::map<std::pair<std::string, std::string>, Wait> waits_;
   std::map<std::pair<std::string, std::string>, Touch> touches_;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, TracedRead> reads_; // by rank and id
 };
 
 Result<PlainJson> read_trace(const std::string& file) {

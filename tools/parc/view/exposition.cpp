@@ -9,8 +9,9 @@ namespace {
 
 // The format is UTF-8; a program's name need not be.
 std::string in_utf8(const std::string& text) {
-  using Json = nlohmann::json;
-  return Json::parse(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace)).get<std::string>();
+  const std::string dumped =
+      nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return nlohmann::json::parse(dumped).get<std::string>();
 }
 
 std::string escaped(const std::string& text) {
