@@ -3,6 +3,8 @@
 // answer them from what is not there yet, which no gate sees. Threads: any; takes a lock where there is some.
 #pragma once
 
+#include "client/base/own_memory.hpp"
+
 #include <atomic>
 #include <cstdint>
 #include <list>
@@ -17,6 +19,8 @@ class ExposedMemory {
     std::uint64_t address = 0, bytes = 0;
     std::optional<std::uint64_t> window; // none: it is being exposed
   };
+  // Looked at under the guards' lock: the program's heap may be guarded.
+  using Ranges = std::list<Range, OwnMemory<Range>>;
 
 public:
   // While it lives, and on if it is done().
@@ -41,7 +45,7 @@ public:
 
   private:
     ExposedMemory& all_;
-    std::list<Range>::iterator range_;
+    Ranges::iterator range_;
   };
 
   void remove(std::uint64_t window) {
@@ -66,7 +70,7 @@ private:
 
   mutable std::mutex lock_;
   std::atomic<std::size_t> count_ = 0;
-  std::list<Range> ranges_;
+  Ranges ranges_;
 };
 
 } // namespace parc::client
