@@ -25,6 +25,8 @@ public:
   // What asks at the begin of a call, or of exit(), is a signal handler that has interrupted another call of
   // this thread, whose locks may be held (or that call was left by siglongjmp).
   [[nodiscard]] static bool interrupted() { return depth_ != called_back_; }
+  // The same of what asks within a call.
+  [[nodiscard]] static bool nested() { return depth_ > called_back_ + 1; }
 
   // The same where nothing is called that can be cancelled, for what costs little itself.
   class Brief {

@@ -201,6 +201,7 @@ bool Adoption::holds_a_stack(std::uintptr_t begin, std::uintptr_t end) {
 
 // What may be adopted around an address, of which something up to `end` is wanted.
 std::optional<Adoption::Range> Adoption::adoptable(std::uintptr_t address, std::uintptr_t end) {
+  if (guards_ != nullptr) guards_->let_untouched_go(); // what is looked for may lie there
   const auto mapping = mappings_.find(address);
   if (!mapping || !mapping->read || !mapping->write || mapping->execute || mapping->shared || mapping->stack)
     return {};

@@ -22,14 +22,16 @@ template <class Exchange> bool Adoption::exchange_pages(const Exchange& exchange
 // that of the extent, where a chunk has grown, and is cut off at `end`.
 template <class Exchange>
 bool Adoption::make_private(std::uintptr_t begin, std::uintptr_t end, How how, const Exchange& exchange) {
-  for (std::uintptr_t at = begin; at < end;) {
-    const auto mapping = mappings_.find(at);
-    const std::uintptr_t stop = mapping ? std::min(mapping->end, end) : at + page_size();
-    if (mapping && is_ours(*mapping) &&
-        !exchange([&] { return exchange_for_private(at, stop, *mapping, how); }))
-      return false;
-    at = stop;
-  }
+  // Looked up once the guards have let go of what a trace keeps closed.
+  const auto exchange_next = [&] {
+    const auto mapping = mappings_.find(begin);
+    const std::uintptr_t stop = mapping ? std::min(mapping->end, end) : begin + page_size();
+    const bool exchanged = !mapping || !is_ours(*mapping) || exchange_for_private(begin, stop, *mapping, how);
+    begin = stop;
+    return exchanged;
+  };
+  while (begin < end)
+    if (!exchange(exchange_next)) return false;
   return true;
 }
 

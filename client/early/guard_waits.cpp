@@ -72,7 +72,7 @@ void Guards::open_for_call(const Pages& pages, bool uses) {
 
 void Guards::settle(const void* memory, std::size_t bytes, Use use) {
   const Pages there{address_of(memory), address_of(memory) + bytes};
-  open_for_call(there, use == Use::loads);
+  if (bytes != 0) open_for_call(pages_around(there), use == Use::loads);
   settle_what([&](const Guard& guard) -> std::optional<Stretch> {
     if (guard.writes && use == Use::loads) return {};
     return GuardTable::missing_in(guard, there);
@@ -81,8 +81,7 @@ void Guards::settle(const void* memory, std::size_t bytes, Use use) {
 
 void Guards::settle_pages(const void* memory, std::size_t bytes) {
   if (bytes == 0) return;
-  const Pages there{round_down(address_of(memory), page_size()),
-                    round_up(address_of(memory) + bytes, page_size())};
+  const Pages there = pages_around({address_of(memory), address_of(memory) + bytes});
   open_for_call(there, false);
   settle_what([&](const Guard& guard) { return GuardTable::missing_in(guard, there); });
 }
@@ -135,7 +134,7 @@ bool Guards::resolve(const void* address, std::uintptr_t instruction) {
   const std::uintptr_t begin = round_down(address_of(address), page_size());
   const Pages page{begin, begin + page_size()};
   const std::uint64_t fault = page_trace_.on() ? trace::now() : 0;
-  bool ours = false, waited = false;
+  bool ours = false, waited = false, untouched = false;
   for (;;) {
     look();
     std::optional<Missing> missing;
@@ -145,13 +144,12 @@ bool Guards::resolve(const void* address, std::uintptr_t instruction) {
       missing = touched(page, false);
       if (!missing && !waited) missing = touched(page, true);
       now.changes = changes_;
-      if (!missing && fault != 0)
-        waited = touch_untouched({begin, fault, trace::now(), instruction + 1}) || waited;
+      if (!missing && fault != 0) untouched = touch_untouched({begin, fault, trace::now(), instruction + 1});
     }
     if (!missing) {
       // Opened since the fault: just now, or by another thread. A fault that comes again although nothing was
       // opened in between is none of ours.
-      ours = waited || unexplained.page != now.page || unexplained.changes != now.changes;
+      ours = waited || untouched || unexplained.page != now.page || unexplained.changes != now.changes;
       unexplained = now;
       break;
     }

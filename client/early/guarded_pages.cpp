@@ -46,8 +46,9 @@ bool Guards::shrink(Guard& guard, const Stretch& missing) {
 // Writes that overlap may need more mappings for that than the system has room for, and nothing else can give
 // the pages back.
 void Guards::open_all(Guard& guard) {
-  if (!guards_.open_pages(guard, [&](const GuardTable::Run& run) { return protect(guard.adopted, run); }))
-    give_up();
+  if (guards_.open_pages(guard, [&](const GuardTable::Run& run) { return protect(guard.adopted, run); }))
+    return;
+  for (std::size_t i = 0; i < guard.pieces; ++i) open_again(guard.adopted, pages_of(guard.piece[i]));
 }
 
 void Guards::give_up() {
@@ -99,7 +100,9 @@ void Guards::close_untouched(const Guard& guard) {
   if (!page_trace_.on() || guard.writes || is_protected(guard)) return;
   Guard whole = guard;
   whole.missing = {0, guard.length};
-  if (holds_signal_stack(whole) || exposed_.has_any_of(operations_.entry(guard.slot).pieces)) return;
+  if (holds_signal_stack(whole) || holds_this_stack(whole) ||
+      exposed_.has_any_of(operations_.entry(guard.slot).pieces))
+    return;
   for (std::size_t i = 0; i < guard.pieces; ++i) open_untouched(pages_of(guard.piece[i]));
   if (!page_trace_.add(guard)) return;
   bool closed = true;
@@ -136,6 +139,12 @@ bool Guards::is_protected(const Guard& guard) {
     const Pages pages = pages_of(piece);
     return protected_pages.overlaps(pages.begin, pages.end);
   });
+}
+
+// A coroutine's, say: its next fault would find no place for its signal.
+bool Guards::holds_this_stack(const Guard& guard) const {
+  const std::uintptr_t here = address_of(__builtin_frame_address(0));
+  return guards_.needs(guard, {here, here + 1});
 }
 
 // A signal that comes on the alternate stack must find it there.

@@ -2,6 +2,7 @@
 #include "client/early/guards.hpp"
 
 #include "client/base/failure.hpp"
+#include "client/base/in_library.hpp"
 #include "client/base/pages.hpp"
 #include "system/environment.hpp"
 
@@ -30,13 +31,6 @@ std::string_view why_impossible() {
            "both from one build\n";
   return {};
 }
-
-// A sanitizer stands itself between a program and the C library: such builds have none.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool has_early_library = false;
-#else
-constexpr bool has_early_library = true;
-#endif
 
 // Whose waits are released at one time; beyond that a wait waits.
 constexpr std::size_t most_released = 2048;
@@ -71,7 +65,8 @@ Guards::Guards(shm::Control& control, Operations& operations, const Arena& arena
     : control_(control), operations_(operations), arena_(arena), hand_over_(hand_over), ring_(ring),
       sleep_(sleep), pipes_(pipes), trace_(trace), rank_(rank), possible_(why_impossible().empty()),
       guards_(most_released, page_size()), // asked for here before a handler does
-      page_trace_(trace, page_size()) {
+      page_trace_(trace, trace.of_pages() && (!has_early_library || early_library() == EarlyLibrary::ours),
+                  page_size()) {
   if (const auto mapping = mappings_.find(address_of(&control_))) segments_device_ = mapping->device;
 }
 
@@ -141,6 +136,7 @@ std::chrono::nanoseconds Guards::cost_of_guarding(std::uint64_t bytes) {
     cost.kind = trace::Kind::cost;
     cost.begin = cost.end = trace::now();
     cost.released = static_cast<std::uint64_t>(cost_.of_wake().count());
+    cost.bytes = page_size();
     if (page_trace_.on()) trace_.add(cost);
   });
   return known_cost(bytes);
@@ -274,15 +270,23 @@ void Guards::note_get(Slot slot) {
 void Guards::ended_unreleased(Slot slot) {
   const Operations::Entry& entry = operations_.entry(slot);
   if (entry.kind == shm::RequestKind::get) note_get(slot);
-  if (page_trace_.on() && !shm::is_write(slot) && can_guard(slot) && level_for(entry) != Level::off) {
-    const Guard guard = make_guard(operations_.id_in(slot), slot);
-    (void)cost_of_guarding(guard.length);
-    const Locked hold(lock_);
-    if (loss_of(guard) == PARC_OK && held_back_ == 0) close_untouched(guard);
-  }
+  trace_pages(slot);
   if (wanted(entry.kind) && !entry.is(MessageFlags::early) && entry.pays && entry.length >= least_released &&
       (entry.kind == shm::RequestKind::read || entry.kind == shm::RequestKind::get))
     budget_.ended_in_vain(coarse_ms);
+}
+
+// Of a read that has ended before anybody was released from it: those of the message. A signal handler may
+// have interrupted whoever has a lock that this takes, or measures what guards cost.
+void Guards::trace_pages(Slot slot) {
+  if (!page_trace_.on() || shm::is_write(slot) || InLibrary::nested() || !can_guard(slot) ||
+      level_for(operations_.entry(slot)) == Level::off)
+    return;
+  Guard guard = make_guard(operations_.id_in(slot), slot);
+  guard.length = std::min(guard.length, operations_.shared(slot).total.load(std::memory_order_relaxed));
+  (void)cost_of_guarding(guard.length);
+  const Locked hold(lock_);
+  if (loss_of(guard) == PARC_OK && held_back_ == 0) close_untouched(guard);
 }
 
 const shm::Operation& Guards::shared(parc_op id) const {

@@ -6,7 +6,7 @@
 // returns; a store to a write's page waits as long as a copy takes, and then copies (hand_over.hpp). Every
 // call of libparc opens what has arrived, too.
 //
-// Five files. Which pages a guard needs is a pure table's to say: guard_table.hpp; which of them a trace
+// Its files. Which pages a guard needs is a pure table's to say: guard_table.hpp; which of them a trace
 // keeps closed until they are touched is another's: page_trace.hpp. guarded_pages.cpp gives pages what they
 // say; guards.cpp makes guards and looks how far their operations are; guard_waits.cpp waits for what is
 // missing, in calls and in the fault's handler; loss.cpp reports messages that will never be whole.
@@ -136,6 +136,9 @@ public:
 
   // Runs `exchange`, which takes a stretch of pages away and brings other memory there, while nobody's guard
   // changes; a touch of them meanwhile waits. It must not touch anything that is guarded.
+  // Opens what a trace keeps closed.
+  void let_untouched_go() { open_for_call({0, UINTPTR_MAX}, false); }
+
   template <class Exchange> bool exchange_pages(const Exchange& exchange) {
     catch_faults(*this);
     const Locked hold(lock_);
@@ -192,6 +195,9 @@ private:
             .touched = bytes.low,
             .peer = guard.envelope.peer};
   }
+  [[nodiscard]] static Pages pages_around(const Pages& bytes) {
+    return {round_down(bytes.begin, page_size()), round_up(bytes.end, page_size())};
+  }
   // While one of these lives no handler of the program runs on this thread: it might touch a guarded page,
   // and wait for what this thread is about to do.
   class WithoutHandlers : SignalMask {
@@ -220,6 +226,7 @@ private:
   [[nodiscard]] std::chrono::nanoseconds cost_of_guarding(std::uint64_t bytes);
   [[nodiscard]] std::chrono::nanoseconds known_cost(std::uint64_t bytes) const;
   void note_get(Slot slot);
+  void trace_pages(Slot slot);
   [[nodiscard]] bool add(const Guard& guard, parc_status& status);
   void look();
   void drop(Guard& guard);
@@ -262,6 +269,7 @@ private:
   void count();
   [[nodiscard]] static bool is_protected(const Guard& guard);
   [[nodiscard]] bool holds_signal_stack(const Guard& guard) const;
+  [[nodiscard]] bool holds_this_stack(const Guard& guard) const;
 
   // This thread is in a handler of parc_on_lost.
   __attribute__((tls_model("initial-exec"))) static thread_local bool reporting_here;

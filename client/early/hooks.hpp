@@ -53,6 +53,12 @@ inline constexpr const char* early_offer_symbol = "parc_early_offer_3";
 
 // Whether libparc-early.so is loaded; `another`: one was preloaded, of a version without these hooks.
 enum class EarlyLibrary { none, ours, another };
+// A sanitizer stands itself between a program and the C library: such builds have none.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool has_early_library = false;
+#else
+inline constexpr bool has_early_library = true;
+#endif
 [[nodiscard]] EarlyLibrary early_library();
 
 // The process's own hooks, as in EarlyHooks (client/calls/process.cpp).

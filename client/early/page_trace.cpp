@@ -5,8 +5,9 @@
 
 namespace parc::client {
 
-PageTrace::PageTrace(Trace& trace, std::uintptr_t page_size) : trace_(trace), page_size_(page_size) {
-  if (!on()) return;
+PageTrace::PageTrace(Trace& trace, bool on, std::uintptr_t page_size)
+    : trace_(trace), on_(on), page_size_(page_size) {
+  if (!on) return;
   runs_.reserve(most_runs);
   transfers_.resize(most_transfers);
 }
@@ -19,12 +20,16 @@ std::size_t PageTrace::first_run(std::uintptr_t address) const {
 }
 
 bool PageTrace::add(const Guard& guard) {
+  assert(on_);
   if (runs_.size() + guard.pieces > most_runs) return false;
   Transfer* const transfer = new_transfer(guard);
   if (transfer == nullptr) return false;
+  std::uint64_t left = guard.length;
   for (std::size_t i = 0; i < guard.pieces; ++i) {
     const std::uintptr_t begin = address_of(guard.piece[i].iov_base);
-    const Pages pages{round_up(begin, page_size_), round_down(begin + guard.piece[i].iov_len, page_size_)};
+    const std::uint64_t bytes = std::min<std::uint64_t>(left, guard.piece[i].iov_len);
+    left -= bytes;
+    const Pages pages{round_up(begin, page_size_), round_down(begin + bytes, page_size_)};
     if (pages.empty()) continue;
     const std::size_t at = first_run(pages.begin);
     if (at < runs_.size() && runs_[at].pages.begin < pages.end) continue; // of two pieces the first
@@ -55,6 +60,7 @@ void PageTrace::erase(std::size_t at) {
 
 // What of a run is opened.
 PageTrace::Cut PageTrace::cut(std::size_t at, const Pages& pages) {
+  assert(pages.begin % page_size_ == 0 && (pages.end % page_size_ == 0 || pages.end == UINTPTR_MAX));
   const Run run = runs_[at];
   Pages opened{std::max(run.pages.begin, pages.begin), std::min(run.pages.end, pages.end)};
   const bool below = run.pages.begin < opened.begin, above = opened.end < run.pages.end;
@@ -106,8 +112,9 @@ bool PageTrace::goes_on(const trace::Record& touches, std::uint64_t offset, cons
   const std::uint64_t step = offset - touches.first, before = touches.first - touches.bytes; // modulo 2^64
   if (step != page_size_ && step != 0 - page_size_) return false;
   if (touches.context == 1) return true;
-  constexpr std::uint64_t pause = 20'000; // ns
-  const std::uint64_t mean = (touches.end - touches.begin - touches.released) / (touches.context - 1);
+  constexpr std::uint64_t pause = 20'000;                 // ns
+  const std::uint64_t took = touches.end - touches.begin; // a handler's touch lies in another's fault
+  const std::uint64_t mean = (took - std::min(took, touches.released)) / (touches.context - 1);
   return (step == page_size_) == (before >> 63 == 0) && touch.begin - touches.end <= 8 * mean + pause;
 }
 

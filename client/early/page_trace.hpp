@@ -25,9 +25,10 @@ public:
     std::uint64_t site;
   };
 
-  PageTrace(Trace& trace, std::uintptr_t page_size);
+  // `on`: a trace tells of pages, and the program's system calls are told of (libparc-early.so).
+  PageTrace(Trace& trace, bool on, std::uintptr_t page_size);
 
-  [[nodiscard]] bool on() const { return trace_.of_pages(); }
+  [[nodiscard]] bool on() const { return on_; }
   [[nodiscard]] bool empty() const { return runs_.empty(); }
 
   // The guard's buffer, of whose pages none is closed here. False: it has no whole page, or there is no room.
@@ -69,6 +70,7 @@ private:
   void say(Transfer& transfer);
 
   Trace& trace_;
+  const bool on_;
   const std::uintptr_t page_size_;
   std::vector<Run, OwnMemory<Run>> runs_; // by address
   std::vector<Transfer, OwnMemory<Transfer>> transfers_;

@@ -148,8 +148,9 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 
 Result<void> preload_for_early_release(std::vector<std::string>& environment) {
   const auto asked = std::ranges::find(environment, env_early_release, name_of_variable);
-  if (asked == environment.end() || *asked == fmt::format("{}=off", env_early_release)) return success();
-  return preload_early_library(environment);
+  const bool releases = asked != environment.end() && *asked != fmt::format("{}=off", env_early_release);
+  const bool closes = std::ranges::find(environment, env_trace_pages, name_of_variable) != environment.end();
+  return releases || closes ? preload_early_library(environment) : success();
 }
 
 bool asks_for_trace(const Program& program) {

@@ -267,7 +267,7 @@ void Session::progressed(Cookie cookie, const protocol::Progress& progress) {
   const std::uint64_t slot = cookie.slot();
   if (state_ == State::over || !slots_[slot].busy) return;
   shm::Operation& op = operation(slot);
-  if (traced() && !slots_[slot].begun) // a get has no envelope
+  if (traced() && shm::is_read(slot) && !slots_[slot].begun) // a get has no envelope
     if (auto& first = tables_->times(slot).begun; first.load(std::memory_order_relaxed) == 0)
       first.store(trace::now(), std::memory_order_relaxed);
   op.front.store(progress.front, std::memory_order_release);

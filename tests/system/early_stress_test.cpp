@@ -70,6 +70,28 @@ BOOST_AUTO_TEST_CASE(random_messages_into_any_memory) {
     }
 }
 
+// The same, and others', with pages that a trace keeps closed until they are touched.
+BOOST_AUTO_TEST_CASE(random_messages_into_closed_pages, *boost::unit_test::precondition(preload_is_built)) {
+  Hosts hosts(2, unhurried);
+  const std::string directory = hosts.directory();
+  const std::string seed = std::to_string(std::random_device()()), few = std::to_string(messages / 5);
+  const std::vector<std::vector<std::string>> programs{
+      {"early_stress", "--seed", "1", "--messages", few, "--threads", "1"},
+      {"early_stress", "--seed", seed, "--messages", few, "--threads", "4"},
+      {"early_churn", seed, std::to_string(rounds), "full"},
+      {"page_changes", directory + "/told"}};
+  for (const auto& program : programs) {
+    std::vector<std::string> words{
+        "--trace", directory + "/trace.json",          "--trace-pages", "--early-release=full", "--hosts",
+        "a,b",     PARC_TEST_PROGRAMS "/" + program[0]};
+    words.insert(words.end(), program.begin() + 1, program.end());
+    Process job = hosts.run(words);
+    const int status = job.wait();
+    BOOST_TEST((status == 0 && job.errors() == ""),
+               program[0] << ", seed " << seed << ": status " << status << ": " << job << hosts);
+  }
+}
+
 // How long at each level: `early_stress_tests --run_test=early_stress/buffers_that_come_and_go -- 600`, and
 // calls_on_buffers_in_flight as well.
 std::chrono::seconds patience() {

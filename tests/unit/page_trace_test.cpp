@@ -43,7 +43,7 @@ struct Traced {
       unsetenv(env_trace_pages);
     BOOST_REQUIRE(pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0);
     trace.emplace(Fd(ends[1]), host);
-    pages.emplace(*trace, page);
+    pages.emplace(*trace, trace->of_pages(), page);
     unsetenv(env_trace_pages);
   }
   Traced(const Traced&) = delete;
@@ -146,6 +146,15 @@ BOOST_AUTO_TEST_CASE(pieces_and_transfers_are_told_apart) {
   BOOST_TEST((said[0].id == 5 && said[0].bytes == 3 * page));
   BOOST_TEST((said[1].id == 6 && said[1].bytes == 0));
   BOOST_TEST((said[2].id == 5 && said[2].bytes == page));
+}
+
+BOOST_AUTO_TEST_CASE(what_no_message_has_filled_stays_open) {
+  Traced traced;
+  Guard read = read_of(5, {{base, base + 2 * page}, {base + 4 * page, base + 9 * page}});
+  read.length = 4 * page + 3;
+  BOOST_TEST(traced.pages->add(read));
+  BOOST_TEST((traced.closed({base, base + 9 * page}) ==
+              std::set<std::uintptr_t>{base, base + page, base + 4 * page, base + 5 * page}));
 }
 
 BOOST_AUTO_TEST_CASE(without_pages_nothing_is_closed) {

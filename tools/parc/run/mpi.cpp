@@ -113,7 +113,7 @@ Result<std::vector<std::string>> variables_for(const MpiOptions& options) {
       options.early_release.empty() && options.trace_pages ? "gets" : options.early_release;
   if (level.empty()) return variables;
   variables.push_back(fmt::format("{}={}", env_early_release, level));
-  if (level == "off") return variables;
+  if (level == "off" && !options.trace_pages) return variables;
   if (const char* const others = getenv("LD_PRELOAD"); others != nullptr && *others != 0)
     variables.push_back(std::string("LD_PRELOAD=") + others);
   PARC_TRY(preload_early_library(variables));

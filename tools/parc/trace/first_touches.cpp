@@ -6,8 +6,6 @@
 namespace parc::tools {
 namespace {
 
-constexpr std::uint64_t page = 4096;
-
 struct Stretch {
   std::uint64_t low, high;
 };
@@ -15,13 +13,15 @@ struct Stretch {
 // As client/early/strips.hpp has it, for one read.
 class Replay {
 public:
-  Replay(const TouchedRead& read, bool downwards, std::uint64_t strip, double wake)
-      : read_(read), downwards_(downwards), strip_(strip), wake_(wake), time_(read.released) {
-    constexpr std::uint64_t longest = std::uint64_t{64} << 10, wakes_worth = 8;
+  Replay(const TouchedRead& read, bool downwards, std::uint64_t strip, const Machine& machine)
+      : read_(read), downwards_(downwards), strip_(strip), machine_(machine), time_(read.released) {
+    constexpr std::uint64_t longest = std::uint64_t{64} << 10;
+    constexpr double wakes_worth = 8;
     const double rate = read.last_byte > read.first_byte
                             ? static_cast<double>(read.bytes) / (read.last_byte - read.first_byte)
                             : static_cast<double>(longest);
-    measured_ = std::min({longest, read.bytes / 4, static_cast<std::uint64_t>(rate * wakes_worth * wake)});
+    const double brings = std::min(rate * wakes_worth * machine.wake, static_cast<double>(longest));
+    measured_ = std::min(read.bytes / 4, static_cast<std::uint64_t>(brings));
   }
 
   double waits() {
@@ -36,7 +36,10 @@ public:
   }
 
 private:
+  // What lies behind the end of a message that is shorter than its buffer is no part of it.
   void play(const Sweep& sweep) {
+    const std::uint64_t most = read_.bytes / machine_.page_bytes + 1; // of a file that makes sense
+    if (sweep.pages == 0 || sweep.pages > most) return;
     const std::uint64_t steps = sweep.pages - 1;
     const double work =
         steps == 0 ? 0
@@ -45,16 +48,17 @@ private:
     const std::uint64_t step =
         steps == 0 ? 0 : (up ? sweep.last_offset - sweep.offset : sweep.offset - sweep.last_offset) / steps;
     for (std::uint64_t i = 0; i < sweep.pages && time_ < read_.last_byte; ++i) {
+      const std::uint64_t offset = up ? sweep.offset + i * step : sweep.offset - i * step;
       if (i != 0) time_ += work;
-      touch(up ? sweep.offset + i * step : sweep.offset - i * step);
+      if (offset < read_.bytes) touch(offset);
     }
   }
 
   void touch(std::uint64_t offset) {
-    const double there = arrival(awaited({offset, std::min(offset + page, read_.bytes)}));
+    const double there = arrival(awaited({offset, std::min(offset + machine_.page_bytes, read_.bytes)}));
     if (there <= time_) return;
-    waits_ += there + wake_ - time_;
-    time_ = there + wake_;
+    waits_ += there + machine_.wake - time_;
+    time_ = there + machine_.wake;
   }
 
   [[nodiscard]] Stretch awaited(Stretch touched) const {
@@ -80,7 +84,7 @@ private:
   const TouchedRead& read_;
   const bool downwards_;
   const std::uint64_t strip_;
-  const double wake_;
+  const Machine& machine_;
   std::uint64_t measured_ = 0;
   double time_, waits_ = 0;
 };
@@ -92,18 +96,18 @@ bool is_better(double waits, double than, const std::vector<TouchedRead>& reads)
   return waits < 0.95 * than && waits < than - 0.01 * took;
 }
 
-Suggestion best_strip(const std::vector<TouchedRead>& reads, bool downwards, double wake) {
+Suggestion best_strip(const std::vector<TouchedRead>& reads, bool downwards, const Machine& machine) {
   Suggestion best{downwards ? TouchOrder::down : TouchOrder::up, measured_strips,
-                  replay(reads, downwards, measured_strips, wake)};
+                  replay(reads, downwards, measured_strips, machine)};
   const double at_first = best.waits;
   std::uint64_t longest = 0;
   for (const TouchedRead& read : reads) longest = std::max(longest, read.bytes);
   const auto consider = [&](std::uint64_t strip) {
-    const double waits = replay(reads, downwards, strip, wake);
+    const double waits = replay(reads, downwards, strip, machine);
     if (is_better(waits, at_first, reads) && waits < best.waits) best = {best.order, strip, waits};
   };
   consider(whole_strip);
-  for (std::uint64_t strip = page; strip < longest; strip *= 2) consider(strip);
+  for (std::uint64_t strip = machine.page_bytes; strip <= longest / 2; strip *= 2) consider(strip);
   return best;
 }
 
@@ -125,14 +129,15 @@ TouchOrder order_of(const std::vector<TouchedRead>& reads) {
   return down > 9 * up ? TouchOrder::down : TouchOrder::any;
 }
 
-double replay(const std::vector<TouchedRead>& reads, bool downwards, std::uint64_t strip, double wake) {
+double replay(const std::vector<TouchedRead>& reads, bool downwards, std::uint64_t strip,
+              const Machine& machine) {
   double sum = 0;
-  for (const TouchedRead& read : reads) sum += Replay(read, downwards, strip, wake).waits();
+  for (const TouchedRead& read : reads) sum += Replay(read, downwards, strip, machine).waits();
   return sum;
 }
 
-Suggestion suggest(const std::vector<TouchedRead>& reads, double wake) {
-  const Suggestion up = best_strip(reads, false, wake), down = best_strip(reads, true, wake);
+Suggestion suggest(const std::vector<TouchedRead>& reads, const Machine& machine) {
+  const Suggestion up = best_strip(reads, false, machine), down = best_strip(reads, true, machine);
   if (is_better(down.waits, up.waits, reads)) return down;
   return {order_of(reads) == TouchOrder::up ? TouchOrder::up : TouchOrder::any, up.strip, up.waits};
 }

@@ -80,7 +80,9 @@ private:
     for (auto& [rank, times] : times_)
       for (const Record& record : ranks_.at(rank).records) {
         const std::uint64_t end = record.kind == Kind::opened ? 0 : record.end;
-        ended = std::max(ended, times.to_real + std::max({record.begin, end, record.first, record.released}));
+        ended = std::max(ended, times.to_real + std::max(record.begin, end));
+        if (record.kind == Kind::message)
+          ended = std::max(ended, times.to_real + std::max(record.first, record.released));
         if (record.kind == Kind::closed) times.end = record.begin;
       }
     for (auto& [rank, times] : times_)
@@ -114,7 +116,8 @@ private:
               {"ph", "M"},
               {"pid", rank},
               {"tid", 0},
-              {"args", {{"wake_us", static_cast<double>(record.released) / 1e3}}}});
+              {"args",
+               {{"wake_us", static_cast<double>(record.released) / 1e3}, {"page_bytes", record.bytes}}}});
       else if (record.kind != Kind::touches)
         threads[record.thread].push_back(&record);
     }

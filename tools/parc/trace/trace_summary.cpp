@@ -18,7 +18,7 @@ namespace {
 using PlainJson = nlohmann::json;
 
 constexpr std::size_t most_rows = 20;      // of what costs most
-constexpr std::size_t most_replayed = 200; // reads of one place
+constexpr std::size_t most_replayed = 500; // reads of one place
 
 struct Span {
   double begin, end; // us
@@ -58,7 +58,8 @@ private:
 struct Rank {
   std::string name;
   double first = 1e300, last = 0;
-  double calculation = 0, faults = 0, wake = 0;
+  double calculation = 0, faults = 0;
+  Machine machine{0, 4096};
   std::uint64_t messages = 0, released = 0;
   std::vector<Span> outstanding; // reads, from their post to their last byte
   std::vector<Span> under_way;   // released reads, from their wait's return to their last byte
@@ -78,7 +79,8 @@ struct Touch { // of the buffers that one place reads into, from one place
   std::map<std::pair<std::uint64_t, std::uint64_t>, double> last_offset; // of each read: its rank and its id
 };
 
-struct TracedRead { // whose pages a trace tells of
+using RankAndId = std::pair<std::uint64_t, std::uint64_t>; // of an operation
+struct TracedRead {                                        // whose pages a trace tells of
   std::string posted_at, first_touched_at;
   bool ended = false;
   double waited = 0; // in faults
@@ -97,7 +99,9 @@ public:
     const auto name = event.at("name").get<std::string>();
     if (phase == "M" && name == "process_name") rank.name = event.at("args").at("name");
     if (phase == "X") take_slice(rank, event, name);
-    if (phase == "M" && name == "costs") rank.wake = event.at("args").at("wake_us");
+    if (phase == "M" && name == "costs")
+      rank.machine = {event.at("args").at("wake_us"),
+                      std::max(event.at("args").at("page_bytes").get<std::uint64_t>(), std::uint64_t{1})};
     if (phase == "b") take_message(rank, event);
     if (phase == "i" && name == "first touches") take_first_touches(event);
   }
@@ -300,32 +304,48 @@ private:
                   rows);
   }
 
-  // What was there before its wait returned was waited for by nobody: its time begins with its first touch.
-  void print_suggestions() const {
-    struct Place {
-      std::string touched_at;
-      double waited = 0, wake = 0;
-      std::uint64_t longest = 0, pages = 0;
-      std::vector<TouchedRead> reads;
-    };
-    std::map<std::string, Place> places;
-    for (const auto& [key, each] : reads_) {
-      if (!each.ended || each.read.sweeps.empty()) continue;
-      Place& place = places[each.posted_at];
-      if (place.reads.empty()) place.touched_at = each.first_touched_at;
-      place.waited += each.waited;
-      place.wake = std::max(place.wake, ranks_.at(key.first).wake);
-      place.longest = std::max(place.longest, each.read.bytes);
-      for (const Sweep& sweep : each.read.sweeps) place.pages += sweep.pages;
-      if (place.reads.size() == most_replayed) continue;
-      place.reads.push_back(each.read);
-      if (each.read.released == 0) place.reads.back().released = each.read.sweeps.front().begin;
+  // Of the reads that one place has posted.
+  struct Place {
+    std::string touched_at;
+    double sum = 0; // of waits
+    std::uint64_t longest = 0, pages = 0;
+    Machine machine;
+    std::vector<TouchedRead> reads;
+  };
+
+  // Where there are many, every so many. What was there before its wait returned was waited for by nobody:
+  // its time begins with its first touch.
+  [[nodiscard]] std::map<std::string, Place> places() const {
+    std::map<std::string, std::vector<const std::pair<const RankAndId, TracedRead>*>> all;
+    for (const auto& each : reads_)
+      if (each.second.ended && !each.second.read.sweeps.empty()) all[each.second.posted_at].push_back(&each);
+    std::map<std::string, Place> found;
+    for (const auto& [posted_at, reads] : all) {
+      Place& place = found[posted_at];
+      place.touched_at = reads.front()->second.first_touched_at;
+      place.machine = ranks_.at(reads.front()->first.first).machine;
+      const std::size_t step = (reads.size() - 1) / most_replayed + 1;
+      for (std::size_t i = 0; i < reads.size(); i += step) {
+        const TracedRead& each = reads[i]->second;
+        place.sum += each.waited;
+        place.longest = std::max(place.longest, each.read.bytes);
+        for (const Sweep& sweep : each.read.sweeps) place.pages += sweep.pages;
+        place.reads.push_back(each.read);
+        if (each.read.released == 0) place.reads.back().released = each.read.sweeps.front().begin;
+      }
     }
+    return found;
+  }
+
+  void print_suggestions() const {
+    const auto found = places();
     std::vector<Row> rows;
-    for (const auto& [posted_at, place] : places) {
-      const Suggestion suggestion = suggest(place.reads, place.wake);
-      rows.push_back({posted_at, place.touched_at, fmt::to_string(place.longest), fmt::to_string(place.pages),
-                      name_of(tools::order_of(place.reads)), milliseconds(place.waited),
+    for (const auto& each : costliest(found)) {
+      const auto& [posted_at, place] = *each;
+      const Suggestion suggestion = suggest(place.reads, place.machine);
+      rows.push_back({posted_at, place.touched_at, fmt::to_string(place.reads.size()),
+                      fmt::to_string(place.longest), fmt::to_string(place.pages),
+                      name_of(tools::order_of(place.reads)), milliseconds(place.sum),
                       fmt::format("PARC_ORDER_{}", upper_name_of(suggestion.order)),
                       suggestion.strip == measured_strips ? "0"
                       : suggestion.strip == whole_strip   ? "SIZE_MAX"
@@ -336,6 +356,7 @@ private:
         "first touches of pages, and the order and strips that would have had them wait the least:\n",
         {{"READ AT", false},
          {"FIRST TOUCHED AT", false},
+         {"READS", true},
          {"BYTES", true},
          {"PAGES", true},
          {"TOUCHED", false},
@@ -374,7 +395,7 @@ private:
   std::map<std::uint64_t, Rank> ranks_;
   std::map<std::pair<std::string, std::string>, Wait> waits_;
   std::map<std::pair<std::string, std::string>, Touch> touches_;
-  std::map<std::pair<std::uint64_t, std::uint64_t>, TracedRead> reads_; // by rank and id
+  std::map<RankAndId, TracedRead> reads_;
 };
 
 Result<PlainJson> read_trace(const std::string& file) {
