@@ -24,6 +24,12 @@ std::uint64_t length_of(std::span<const iovec> pieces) {
   return length;
 }
 
+std::uint64_t length_of(std::span<const fi_rma_iov> places) {
+  std::uint64_t length = 0;
+  for (const fi_rma_iov& place : places) length += place.len;
+  return length;
+}
+
 std::uint64_t kind_of(const Transfer& transfer) {
   return transfer.tagged ? FI_TAGGED : FI_MSG;
 }
@@ -309,6 +315,8 @@ ssize_t Endpoint::transfer(const RemoteTransfer& transfer) {
                   .buffer = transfer.result,
                   .room = transfer.result != nullptr ? transfer.atomic.width : 0};
   const std::uint64_t length = length_of(transfer.pieces);
+  if (transfer.places.empty() || transfer.places.size() > max_pieces) return -FI_EINVAL;
+  if (transfer.places.size() > 1 && length_of(transfer.places) != length) return -FI_EINVAL;
   if (length > longest_message || (injected && length > inject_bytes))
     return refuse(request, -FI_EMSGSIZE, "a transfer is too long");
   if (transfer.kind == Start::Kind::get) will_get_into(*parent.session, transfer.descriptor);
@@ -320,11 +328,11 @@ ssize_t Endpoint::transfer(const RemoteTransfer& transfer) {
   }
   if (transfer.result == nullptr) request.room = length;
   Start start{.kind = transfer.kind,
-              .place = {peer, transfer.window, transfer.offset},
+              .place = {peer, transfer.places[0].key, transfer.places[0].addr},
               .atomic = transfer.atomic,
               .pieces = transfer.pieces,
               .flags = transfer.kind == Start::Kind::put ? PARC_SYNCHRONOUS : 0u};
-  if (!injected) return begin_or_refuse(request, start);
+  if (!injected) return begin_parts(request, start, transfer);
   const auto copied = std::make_shared<std::byte[]>(length);
   std::size_t at = 0;
   for (const iovec& piece : transfer.pieces) {
@@ -334,7 +342,38 @@ ssize_t Endpoint::transfer(const RemoteTransfer& transfer) {
   const iovec whole{copied.get(), length};
   start.pieces = {&whole, 1};
   request.copied = copied;
-  return begin_or_refuse(request, start);
+  return begin_parts(request, start, transfer);
+}
+
+// What has begun cannot be taken back: where a later one cannot begin, their common end says so.
+ssize_t Endpoint::begin_parts(Request request, Start start, const RemoteTransfer& transfer) {
+  if (transfer.places.size() == 1) return begin_or_refuse(request, start);
+  const auto parts = parts_of(transfer.places, transfer.kind == Start::Kind::put);
+  if (parts.empty()) return begin_or_refuse(request, start); // nothing, at the first place
+  request.parts = std::make_shared<PartsLeft>(parts.size(), request.room);
+  LocalPieces local(start.pieces);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const RemotePart& part = parts[i];
+    const std::vector<iovec> pieces = local.next(part.length);
+    start.place.window = part.window;
+    start.place.offset = part.offset;
+    start.row = part.row;
+    start.stride = part.stride;
+    start.pieces = pieces;
+    request.room = part.length;
+    const ssize_t code = begin(request, start);
+    if (code == 0) continue;
+    if (i == 0) return refuse(request, code, parc_error_detail());
+    if (request.parts->end(parts.size() - i, static_cast<int>(-code))) report_parts(request);
+    break;
+  }
+  return 0;
+}
+
+void Endpoint::report_parts(const Request& request) {
+  parc_status status{};
+  status.length = request.parts->bytes;
+  report(request, status, request.parts->error());
 }
 
 void Endpoint::ended(const Request& request, const parc_completion& completion) {
@@ -351,7 +390,10 @@ void Endpoint::ended(const Request& request, const parc_completion& completion) 
   case Purpose::await: break; // nobody's
   case Purpose::transfer:
     if (status.error == PARC_OK && request.buffer) std::memcpy(request.buffer, &status.data, request.room);
-    report(request, status, status.error);
+    if (!request.parts)
+      report(request, status, status.error);
+    else if (request.parts->end(1, status.error))
+      report_parts(request);
     transferring_ -= request.room;
     break;
   case Purpose::receive:

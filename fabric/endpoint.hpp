@@ -42,7 +42,7 @@ struct RemoteTransfer {
   Start::Kind kind = Start::Kind::get;
   std::span<const iovec> pieces;
   fi_addr_t address = FI_ADDR_UNSPEC;
-  std::uint64_t window = 0, offset = 0;
+  std::span<const fi_rma_iov> places; // one of an atomic operation
   AtomicWords atomic{};
   void* result = nullptr;     // of an atomic operation: where what was there goes
   void* descriptor = nullptr; // of a get: of the memory that it goes into
@@ -83,6 +83,7 @@ private:
   ssize_t begin(const Request& request, const Start& start);
   ssize_t begin_or_refuse(const Request& request, const Start& start);
   ssize_t refuse(const Request& request, ssize_t code, const char* sentence);
+  ssize_t begin_parts(Request request, Start start, const RemoteTransfer& transfer);
   [[nodiscard]] static parc_envelope envelope_of(const Transfer& transfer, int peer);
   [[nodiscard]] std::optional<parc_envelope> wanted(const Transfer& transfer) const;
   [[nodiscard]] Request request_of(Purpose purpose, const Transfer& transfer);
@@ -92,6 +93,7 @@ private:
   void looked(const Request& request, const parc_completion& completion);
   void received_one(const Request& request, const parc_status& status);
   void report(const Request& request, const parc_status& status, int error);
+  void report_parts(const Request& request);
 
   AddressVector* vector_ = nullptr;
   CompletionQueue* sent_ = nullptr;

@@ -86,7 +86,7 @@ void describe_messages(fi_info& info) {
 void describe_remote_memory(fi_info& info) {
   info.caps = remote_capabilities;
   describe_transfers(info, remote_capabilities & ~(FI_REMOTE_READ | FI_REMOTE_WRITE),
-                     remote_capabilities & ~(FI_READ | FI_WRITE), remote_order, 1);
+                     remote_capabilities & ~(FI_READ | FI_WRITE), remote_order, max_pieces);
   info.ep_attr->max_order_raw_size = info.ep_attr->max_order_waw_size = longest_message;
   info.domain_attr->mr_mode = FI_MR_PROV_KEY;
   info.domain_attr->mr_key_size = sizeof(std::uint64_t);

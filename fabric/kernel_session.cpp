@@ -103,8 +103,12 @@ parc_op KernelSession::try_start(const Start& start) const {
     return parc_initprobe(parc_, &start.envelope, flags | ((flags & PARC_NOW) != 0 ? PARC_AT_ONCE : 0u));
   case Start::Kind::read_claimed:
     return parc_initread_claimed(parc_, start.claim, start.pieces.data(), count, flags);
-  case Start::Kind::get: return parc_initgetv(parc_, &start.place, start.pieces.data(), count, flags);
-  case Start::Kind::put: return parc_initputv(parc_, &start.place, start.pieces.data(), count, flags);
+  case Start::Kind::get:
+    if (start.stride == 0) return parc_initgetv(parc_, &start.place, start.pieces.data(), count, flags);
+    return parc_initget_rows(parc_, &start.place, start.row, start.stride, start.pieces.data(), count, flags);
+  case Start::Kind::put:
+    if (start.stride == 0) return parc_initputv(parc_, &start.place, start.pieces.data(), count, flags);
+    return parc_initput_rows(parc_, &start.place, start.row, start.stride, start.pieces.data(), count, flags);
   case Start::Kind::atomic:
     return parc_initatomic(parc_, &start.place, start.atomic.what, start.atomic.width, start.atomic.operand,
                            start.atomic.compare, nullptr, flags);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "fabric/provider.hpp"
+#include "fabric/remote_parts.hpp"
 #include "parc/parc.h"
 
 #include <atomic>
@@ -54,6 +55,7 @@ struct Request {
   std::uint64_t least_room = 0;
   std::shared_ptr<const parc_status> found = nullptr;  // of a message that is being discarded: as it was seen
   std::shared_ptr<const std::byte[]> copied = nullptr; // of what was injected into remote memory
+  std::shared_ptr<PartsLeft> parts = nullptr;          // of one part of several
 };
 
 // As parc_initatomic has them.
@@ -68,7 +70,10 @@ struct Start {
   enum class Kind : std::uint8_t { write, read, probe, read_claimed, get, put, atomic };
   Kind kind = Kind::write;
   parc_envelope envelope{};
-  parc_place place{};   // of those of remote memory
+  parc_place place{}; // of those of remote memory
+  std::uint64_t row =
+      0; // of a get or a put, where there are several: bytes of one, and how far they are apart
+  std::int64_t stride = 0;
   AtomicWords atomic{}; // of an atomic operation
   parc_op claim = PARC_OP_NULL;
   std::span<const iovec> pieces;

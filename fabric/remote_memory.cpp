@@ -19,25 +19,25 @@ ssize_t transfer(fid_ep* of, const RemoteTransfer& transfer) {
 
 // ---- Bytes
 
+using Places = std::span<const fi_rma_iov>;
+
 ssize_t get(fid_ep* of, const iovec* pieces, void** descriptors, std::size_t count, fi_addr_t from,
-            std::uint64_t offset, std::uint64_t key, void* context, std::uint64_t flags) {
+            Places places, void* context, std::uint64_t flags) {
   return transfer(of, {.kind = Start::Kind::get,
                        .pieces = {pieces, count},
                        .address = from,
-                       .window = key,
-                       .offset = offset,
+                       .places = places,
                        .descriptor = count == 1 && descriptors != nullptr ? descriptors[0] : nullptr,
                        .context = context,
                        .flags = flags});
 }
 
-ssize_t put(fid_ep* of, const iovec* pieces, std::size_t count, fi_addr_t to, std::uint64_t offset,
-            std::uint64_t key, void* context, std::uint64_t flags, bool told = true) {
+ssize_t put(fid_ep* of, const iovec* pieces, std::size_t count, fi_addr_t to, Places places, void* context,
+            std::uint64_t flags, bool told = true) {
   return transfer(of, {.kind = Start::Kind::put,
                        .pieces = {pieces, count},
                        .address = to,
-                       .window = key,
-                       .offset = offset,
+                       .places = places,
                        .context = context,
                        .flags = flags,
                        .told = told});
@@ -45,7 +45,8 @@ ssize_t put(fid_ep* of, const iovec* pieces, std::size_t count, fi_addr_t to, st
 
 ssize_t rma_readv(fid_ep* of, const iovec* pieces, void** descriptors, std::size_t count, fi_addr_t from,
                   std::uint64_t offset, std::uint64_t key, void* context) {
-  return get(of, pieces, descriptors, count, from, offset, key, context, endpoint_of(of).send_flags);
+  const fi_rma_iov place{offset, 0, key};
+  return get(of, pieces, descriptors, count, from, {&place, 1}, context, endpoint_of(of).send_flags);
 }
 
 ssize_t rma_read(fid_ep* of, void* buffer, std::size_t length, void* descriptor, fi_addr_t from,
@@ -55,14 +56,14 @@ ssize_t rma_read(fid_ep* of, void* buffer, std::size_t length, void* descriptor,
 }
 
 ssize_t rma_readmsg(fid_ep* of, const fi_msg_rma* message, std::uint64_t flags) {
-  if (message->rma_iov_count != 1) return -FI_EINVAL;
-  return get(of, message->msg_iov, message->desc, message->iov_count, message->addr, message->rma_iov[0].addr,
-             message->rma_iov[0].key, message->context, flags);
+  return get(of, message->msg_iov, message->desc, message->iov_count, message->addr,
+             {message->rma_iov, message->rma_iov_count}, message->context, flags);
 }
 
 ssize_t rma_writev(fid_ep* of, const iovec* pieces, void**, std::size_t count, fi_addr_t to,
                    std::uint64_t offset, std::uint64_t key, void* context) {
-  return put(of, pieces, count, to, offset, key, context, endpoint_of(of).send_flags);
+  const fi_rma_iov place{offset, 0, key};
+  return put(of, pieces, count, to, {&place, 1}, context, endpoint_of(of).send_flags);
 }
 
 ssize_t rma_write(fid_ep* of, const void* buffer, std::size_t length, void* descriptor, fi_addr_t to,
@@ -72,16 +73,16 @@ ssize_t rma_write(fid_ep* of, const void* buffer, std::size_t length, void* desc
 }
 
 ssize_t rma_writemsg(fid_ep* of, const fi_msg_rma* message, std::uint64_t flags) {
-  if (message->rma_iov_count != 1) return -FI_EINVAL;
-  return put(of, message->msg_iov, message->iov_count, message->addr, message->rma_iov[0].addr,
-             message->rma_iov[0].key, message->context, flags);
+  return put(of, message->msg_iov, message->iov_count, message->addr,
+             {message->rma_iov, message->rma_iov_count}, message->context, flags);
 }
 
 ssize_t rma_inject(fid_ep* of, const void* buffer, std::size_t length, fi_addr_t to, std::uint64_t offset,
                    std::uint64_t key) {
   if (length > inject_bytes) return -FI_EMSGSIZE;
   const iovec whole = piece(buffer, length);
-  return put(of, &whole, 1, to, offset, key, nullptr, FI_INJECT, false);
+  const fi_rma_iov place{offset, 0, key};
+  return put(of, &whole, 1, to, {&place, 1}, nullptr, FI_INJECT, false);
 }
 
 // ---- Words
@@ -138,11 +139,11 @@ ssize_t operate(fid_ep* of, const OnWord& on) {
   if (!width || !what) return -FI_EOPNOTSUPP;
   if (on.count != 1) return -FI_EINVAL;
   const bool reads = on.operation == FI_ATOMIC_READ;
+  const fi_rma_iov place{on.offset, *width, on.key};
   return transfer(of, {.kind = Start::Kind::atomic,
                        .pieces = {},
                        .address = on.address,
-                       .window = on.key,
-                       .offset = on.offset,
+                       .places = {&place, 1},
                        .atomic = {.what = *what,
                                   .width = *width,
                                   .operand = reads ? 0 : word_at(on.operand, *width),

@@ -88,6 +88,86 @@ static void transfer(uint64_t key) {
   expect(fi_writedata(endpoint, out, 3, NULL, 1, peer, 0, key, NULL) == -FI_ENOSYS);
 }
 
+static unsigned char theirs[bytes], ours[bytes];
+
+// As a message of all of it: `places` here and there, in pieces that do not fit them.
+static struct fi_msg_rma message_of(struct iovec* pieces, const struct fi_rma_iov* places, size_t count,
+                                    void* context) {
+  size_t length = 0;
+  for (size_t i = 0; i < count; ++i) length += places[i].len;
+  pieces[0] = (struct iovec){ours + 9, length / 3};
+  pieces[1] = (struct iovec){ours + 9 + length / 3, 0};
+  pieces[2] = (struct iovec){ours + 9 + length / 3, length - length / 3};
+  return (struct fi_msg_rma){.msg_iov = pieces,
+                             .iov_count = 3,
+                             .addr = peer,
+                             .rma_iov = places,
+                             .rma_iov_count = count,
+                             .context = context};
+}
+
+static void vectors_are(const struct fi_rma_iov* places, size_t count) {
+  struct iovec pieces[3];
+  int context = 0;
+  const struct fi_msg_rma message = message_of(pieces, places, count, &context);
+  memset(ours, 0, sizeof ours);
+  check(fi_readmsg(endpoint, &message, FI_COMPLETION));
+  next_is(&context, FI_RMA | FI_READ);
+  for (size_t i = 0, at_ours = 9; i < count; at_ours += places[i++].len)
+    expect(memcmp(ours + at_ours, theirs + places[i].addr - at(shared.text), places[i].len) == 0);
+  for (size_t i = 0; i < bytes; ++i) ours[i] = (unsigned char)(ours[i] + 3 * i + 1);
+  check(fi_writemsg(endpoint, &message, FI_COMPLETION));
+  next_is(&context, FI_RMA | FI_WRITE);
+  for (size_t i = 0, at_ours = 9; i < count; at_ours += places[i++].len)
+    memcpy(theirs + places[i].addr - at(shared.text), ours + at_ours, places[i].len);
+  check(fi_read(endpoint, ours, bytes, NULL, peer, at(shared.text), places[0].key, &context));
+  next_is(&context, FI_RMA | FI_READ);
+  expect(memcmp(ours, theirs, bytes) == 0);
+}
+
+static struct fi_rma_iov place(size_t offset, size_t length, uint64_t key) {
+  return (struct fi_rma_iov){.addr = at(shared.text) + offset, .len = length, .key = key};
+}
+
+// Several places of remote memory are one operation with one end.
+static void vectors(uint64_t key) {
+  int context = 0;
+  check(fi_read(endpoint, theirs, bytes, NULL, peer, at(shared.text), key, &context));
+  next_is(&context, FI_RMA | FI_READ);
+  struct fi_rma_iov places[65];
+  for (size_t i = 0; i < 65; ++i) places[i] = place(1000 + 300 * i, 100, key); // rows
+  vectors_are(places, 64);
+  vectors_are(places, 2);
+  for (size_t i = 0; i < 64; ++i) places[i] = place(200000 - 128 * i, 128, key); // downwards
+  vectors_are(places, 40);
+  for (size_t i = 0; i < 64; ++i) places[i] = place(1000 * i, i * 7 % 50, key); // of any length, and of none
+  vectors_are(places, 64);
+  for (size_t i = 0; i < 64; ++i) places[i] = place(50 * i, 100, key); // a later one on an earlier one
+  places[3].addr = places[60].addr;
+  struct iovec pieces[3];
+  struct fi_msg_rma message = message_of(pieces, places, 65, &context);
+  expect(fi_readmsg(endpoint, &message, 0) == -FI_EINVAL);
+  message.rma_iov_count = 64;
+  expect(fi_readmsg(endpoint, &message, 0) == -FI_EINVAL); // not as long as what it goes into
+  message = message_of(pieces, places, 64, &context);
+  check(fi_readmsg(endpoint, &message, FI_COMPLETION));
+  next_is(&context, FI_RMA | FI_READ);
+  for (size_t i = 0; i < 64; ++i)
+    expect(memcmp(ours + 9 + 100 * i, theirs + places[i].addr - at(shared.text), 100) == 0);
+  places[1] = (struct fi_rma_iov){.addr = sizeof shared - 50, .len = 100, .key = key};
+  check(fi_readmsg(endpoint, &message, FI_COMPLETION)); // one of them is outside
+  next_fails(&context, FI_EKEYREJECTED);
+  for (size_t i = 0; i < 4; ++i) places[i] = place(70000 + 1111 * i * i, 8, key);
+  message = message_of(pieces, places, 4, NULL);
+  memcpy(ours + 9, "some bytes that are injected....", 32);
+  check(fi_writemsg(endpoint, &message, FI_INJECT | FI_COMPLETION));
+  memset(ours, 0, 64);
+  next_is(NULL, FI_RMA | FI_WRITE);
+  check(fi_read(endpoint, ours, 8, NULL, peer, at(shared.text) + 70000 + 1111, key, &context));
+  next_is(&context, FI_RMA | FI_READ);
+  expect(memcmp(ours, "es that ", 8) == 0);
+}
+
 static void operate(uint64_t key) {
   uint64_t operand = 5, before = 0, compare = 0, narrow[2] = {0, 0};
   int context = 0;
@@ -188,6 +268,9 @@ int main(int count, char** arguments) {
     refused(keys[0], keys[1]);
     expect(fi_cntr_read(reads) == 7 && fi_cntr_read(writes) == 2 + 2);
     expect(fi_cntr_readerr(reads) == 1 && fi_cntr_readerr(writes) == 3);
+    vectors(keys[0]);
+    expect(fi_cntr_read(reads) == 7 + 1 + 4 * 2 + 1 + 1 && fi_cntr_read(writes) == 2 + 2 + 4 + 1);
+    expect(fi_cntr_readerr(reads) == 1 + 1 && fi_cntr_readerr(writes) == 3);
     const uint64_t over = 1;
     check(fi_inject_atomic(endpoint, &over, 1, peer, at(&shared.word[7]), keys[0], FI_UINT64, FI_SUM));
   } else {
