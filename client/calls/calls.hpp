@@ -71,6 +71,14 @@ int guarded(Handle* context, const Call& call, const Called& how = {}) {
   }
 }
 
+// What takes no lock and waits for nothing: where it can be done so it needs no more of a call than that
+// signal handlers know of it.
+template <class Copy> bool done_briefly(const parc_context* context, const Copy& copy) {
+  if (!may_call(context) || InLibrary::interrupted()) return false;
+  const InLibrary::Brief here;
+  return copy();
+}
+
 template <class Start> parc_op started(parc_context* context, const void* site, const Start& start) {
   if (const int code = check(context); code != PARC_OK) return code;
   const InLibrary here;

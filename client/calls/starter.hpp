@@ -57,10 +57,12 @@ public:
 
   // Blocking calls on windows of neighbours that are over without an operation: this thread copies. False:
   // begin one.
-  [[nodiscard]] bool get_at_once(const parc_place& from, const iovec& buffer);
-  [[nodiscard]] bool put_at_once(const parc_place& to, const iovec& buffer);
+  // brief: only where nothing has to be asked or looked for first.
+  enum class Pace : std::uint8_t { full, brief };
+  [[nodiscard]] bool get_at_once(const parc_place& from, const iovec& buffer, Pace pace = Pace::full);
+  [[nodiscard]] bool put_at_once(const parc_place& to, const iovec& buffer, Pace pace = Pace::full);
   [[nodiscard]] bool operate_at_once(const parc_place& at, const protocol::Atomic& atomic,
-                                     std::uint64_t* before);
+                                     std::uint64_t* before, Pace pace = Pace::full);
 
   [[nodiscard]] Result<parc_op> unexpose(std::uint64_t window);
   [[nodiscard]] Result<parc_op> get(const parc_place& from, std::span<const iovec> pieces, unsigned flags,
@@ -86,8 +88,12 @@ private:
   static void set_flags(Message& message, MessageFlags flags);
   void prepare_release(Message& message, shm::RequestKind kind);
   [[nodiscard]] Result<bool> leaves_the_host(const Message& get);
+  [[nodiscard]] bool may_copy();
   [[nodiscard]] bool may_enter(int peer);
+  [[nodiscard]] bool is_look_due();
   void look_after_copies();
+  template <class Use> [[nodiscard]] bool use_briefly(const parc_place& place, std::uint64_t length,
+                                                      std::uint32_t right, const Use& use);
   template <class Use> [[nodiscard]] bool use_at_once(const parc_place& place, std::uint64_t length,
                                                       std::uint32_t right, const Use& use);
   template <class Use> [[nodiscard]] Result<parc_op> start_here(shm::RequestKind kind, Message& message,

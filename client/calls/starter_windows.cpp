@@ -57,18 +57,27 @@ Result<parc_op> Starter::unexpose(std::uint64_t window) {
 
 // What goes to the kernel keeps its order there: the gate's, that of puts and of messages that have no cell
 // yet, and a trace's.
+bool Starter::may_copy() {
+  return neighbours_ && !operations_.traced() && !guards_.any() && !ring_.dead() &&
+         !neighbours_->pages_are_closed() && puts_are_settled();
+}
+
 bool Starter::may_enter(int peer) {
-  if (!neighbours_ || operations_.traced() || guards_.any() || ring_.dead() || !check_peer(peer, false) ||
-      neighbours_->pages_are_closed() || !puts_are_settled())
-    return false;
+  if (!may_copy() || !check_peer(peer, false)) return false;
   if (neighbours_->anything_waits()) sleep_.look();
   return !neighbours_->anything_waits();
+}
+
+// Two threads' may be counted as one.
+bool Starter::is_look_due() {
+  const std::uint32_t before = copies_.load(std::memory_order_relaxed);
+  copies_.store(before + 1, std::memory_order_relaxed);
+  return before % copies_between_looks == 0;
 }
 
 // Who copies again and again may make no other call: now and then it looks, as in those. That the kernel has
 // gone the next call hears.
 void Starter::look_after_copies() {
-  if (copies_.fetch_add(1, std::memory_order_relaxed) % copies_between_looks != 0) return;
   sleep_.look();
   (void)late_reads_.serve();
   (void)sleep_.kernel_went();
@@ -87,29 +96,45 @@ template <class Use> bool Starter::use_at_once(const parc_place& place, std::uin
   return true;
 }
 
-bool Starter::get_at_once(const parc_place& from, const iovec& buffer) {
-  return buffer.iov_base != nullptr &&
-         use_at_once(from, buffer.iov_len, PARC_MAY_GET, [&](const std::byte* there) {
-           std::memcpy(buffer.iov_base, there, buffer.iov_len);
-           return true;
-         });
+// As that, of a window that is attached, where no look is due: nothing is waited for, and no lock taken.
+template <class Use> bool Starter::use_briefly(const parc_place& place, std::uint64_t length,
+                                               std::uint32_t right, const Use& use) {
+  if (length == 0 || !may_copy() || neighbours_->anything_waits() || is_look_due()) return false;
+  const auto window = windows_.enter_attached(place, length, right);
+  return window && use(window.memory());
 }
 
-bool Starter::put_at_once(const parc_place& to, const iovec& buffer) {
-  return buffer.iov_base != nullptr && use_at_once(to, buffer.iov_len, PARC_MAY_PUT, [&](std::byte* there) {
-           std::memcpy(there, buffer.iov_base, buffer.iov_len);
-           return true;
-         });
+bool Starter::get_at_once(const parc_place& from, const iovec& buffer, Pace pace) {
+  const auto copy = [&](const std::byte* there) {
+    std::memcpy(buffer.iov_base, there, buffer.iov_len);
+    return true;
+  };
+  if (buffer.iov_base == nullptr) return false;
+  return pace == Pace::brief ? use_briefly(from, buffer.iov_len, PARC_MAY_GET, copy)
+                             : use_at_once(from, buffer.iov_len, PARC_MAY_GET, copy);
 }
 
-bool Starter::operate_at_once(const parc_place& at, const protocol::Atomic& atomic, std::uint64_t* before) {
-  return is_good(atomic) && at.offset % atomic.width == 0 &&
-         use_at_once(at, atomic.width, PARC_MAY_PUT, [&](std::byte* there) {
-           if (!is_aligned(there, atomic.width)) return false;
-           const std::uint64_t was = protocol::operate(there, atomic);
-           if (before != nullptr) *before = was;
-           return true;
-         });
+bool Starter::put_at_once(const parc_place& to, const iovec& buffer, Pace pace) {
+  const auto copy = [&](std::byte* there) {
+    std::memcpy(there, buffer.iov_base, buffer.iov_len);
+    return true;
+  };
+  if (buffer.iov_base == nullptr) return false;
+  return pace == Pace::brief ? use_briefly(to, buffer.iov_len, PARC_MAY_PUT, copy)
+                             : use_at_once(to, buffer.iov_len, PARC_MAY_PUT, copy);
+}
+
+bool Starter::operate_at_once(const parc_place& at, const protocol::Atomic& atomic, std::uint64_t* before,
+                              Pace pace) {
+  const auto operate = [&](std::byte* there) {
+    if (!is_aligned(there, atomic.width)) return false;
+    const std::uint64_t was = protocol::operate(there, atomic);
+    if (before != nullptr) *before = was;
+    return true;
+  };
+  if (!is_good(atomic) || at.offset % atomic.width != 0) return false;
+  return pace == Pace::brief ? use_briefly(at, atomic.width, PARC_MAY_PUT, operate)
+                             : use_at_once(at, atomic.width, PARC_MAY_PUT, operate);
 }
 
 // Begins what is over when this returns. PARC_OP_NULL: it is the kernel's to make. Its slot first: what takes
@@ -137,7 +162,7 @@ template <class Use> Result<parc_op> Starter::start_here(shm::RequestKind kind, 
       id,
       {.source = message.envelope.peer, .tag = message.envelope.tag, .data = data, .total = message.length});
   if (message.is(MessageFlags::queued) && !Operations::is_write(id)) sleep_.tell_others();
-  look_after_copies();
+  if (is_look_due()) look_after_copies();
   return id;
 }
 

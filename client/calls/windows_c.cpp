@@ -10,12 +10,19 @@ using namespace parc; // NOLINT: the calls themselves are outside
 using client::bad_list;
 using client::called;
 using client::caller;
+using client::done_briefly;
 using client::guarded;
 using client::list;
 using client::no_place;
 using client::noted;
 using client::piece;
 using client::started;
+
+namespace {
+
+constexpr auto brief = client::Starter::Pace::brief;
+
+} // namespace
 
 int parc_expose(parc_context* context, uint64_t window, void* memory, size_t bytes, unsigned rights) {
   return guarded(context, [&] { return context->expose(window, memory, bytes, rights); });
@@ -57,8 +64,11 @@ parc_op parc_initget_rows(parc_context* context, const parc_place* from, size_t 
 
 int parc_get(parc_context* context, const parc_place* from, void* buffer, size_t bytes) {
   if (!from) return no_place("place");
+  const iovec whole = piece(buffer, bytes);
+  if (done_briefly(context, [&] { return context->starts().get_at_once(*from, whole, brief); }))
+    return PARC_OK;
   return guarded(
-      context, [&] { return context->get(*from, piece(buffer, bytes)); }, called(context, trace::Call::get));
+      context, [&] { return context->get(*from, whole); }, called(context, trace::Call::get));
 }
 
 parc_op parc_initput(parc_context* context, const parc_place* to, const void* buffer, size_t bytes,
@@ -93,8 +103,10 @@ parc_op parc_initput_rows(parc_context* context, const parc_place* to, size_t ro
 
 int parc_put(parc_context* context, const parc_place* to, const void* buffer, size_t bytes) {
   if (!to) return no_place("place");
+  const iovec whole = piece(buffer, bytes);
+  if (done_briefly(context, [&] { return context->starts().put_at_once(*to, whole, brief); })) return PARC_OK;
   return guarded(
-      context, [&] { return context->put(*to, piece(buffer, bytes)); }, called(context, trace::Call::put));
+      context, [&] { return context->put(*to, whole); }, called(context, trace::Call::put));
 }
 
 parc_op parc_initatomic(parc_context* context, const parc_place* at, enum parc_atomic what, size_t width,
@@ -121,9 +133,11 @@ int parc_fetch_add(parc_context* context, const parc_place* at, int64_t more, in
                                 .width = 8,
                                 .reserved = 0,
                                 .reserved_too = 0};
+  auto* const was = reinterpret_cast<uint64_t*>(before);
+  if (done_briefly(context, [&] { return context->starts().operate_at_once(*at, atomic, was, brief); }))
+    return PARC_OK;
   return guarded(
-      context, [&] { return context->atomic(*at, atomic, reinterpret_cast<uint64_t*>(before)); },
-      called(context, trace::Call::atomic));
+      context, [&] { return context->atomic(*at, atomic, was); }, called(context, trace::Call::atomic));
 }
 
 int parc_quiet(parc_context* context) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "client/local/neighbour_windows.hpp"
 
+#include "client/base/in_library.hpp"
 #include "client/base/pages.hpp"
 #include "system/coarse_clock.hpp"
 
@@ -22,35 +23,31 @@ bool address_space_is_limited() {
 
 using Stage = shm::AttachedWindow::Stage;
 
-NeighbourWindows::Entry* NeighbourWindows::find(const parc_place& place) {
-  const auto found = std::ranges::find_if(entries_, [&](const Entry& each) {
-    return each.use != Entry::Use::none && each.peer == place.peer && each.window == place.window;
-  });
-  return found == entries_.end() ? nullptr : &*found;
+const NeighbourWindows::Entry* NeighbourWindows::find(const parc_place& place) const {
+  for (const Entry& each : entries_)
+    if (each.is_of(place) && each.use.load(std::memory_order_relaxed) != Entry::Use::none) return &each;
+  return nullptr;
 }
 
-bool NeighbourWindows::knows(const parc_place& place) {
-  const std::lock_guard hold(lock_);
+bool NeighbourWindows::knows(const parc_place& place) const {
   const Entry* const known = find(place);
-  return known != nullptr && known->use == Entry::Use::here;
+  return known != nullptr && known->use.load(std::memory_order_relaxed) == Entry::Use::here;
 }
 
 NeighbourWindows::Known NeighbourWindows::enter_known(const parc_place& place, std::uint64_t length,
                                                       std::uint32_t right, std::size_t& entry) {
-  const std::lock_guard hold(lock_);
-  const Entry* const known = closed_ ? nullptr : find(place);
+  const Entry* const known = find(place);
   if (known == nullptr) return Known::no;
   entry = static_cast<std::size_t>(known - entries_.data());
   shm::AttachedWindow& shared = control_.windows[entry];
   shared.inside.fetch_add(1, std::memory_order_seq_cst);
   const bool open = shared.stage.load(std::memory_order_seq_cst) == Stage::open;
-  if (open && known->use == Entry::Use::here && (known->rights & right) != 0 &&
-      place.offset <= known->length && length <= known->length - place.offset)
+  const bool here = open && known->use.load(std::memory_order_acquire) == Entry::Use::here;
+  if (here && known->is_of(place) && !closed_.load(std::memory_order_seq_cst) &&
+      (known->rights & right) != 0 && place.offset <= known->length && length <= known->length - place.offset)
     return Known::entered;
   leave(entry);
-  if (open) return Known::useless;
-  forget_those();
-  return Known::no;
+  return open ? Known::useless : Known::closed;
 }
 
 // The last one out of what is closed says so.
@@ -59,6 +56,7 @@ void NeighbourWindows::leave(std::size_t entry) {
   if (shared.inside.fetch_sub(1, std::memory_order_seq_cst) != 1 ||
       shared.stage.load(std::memory_order_seq_cst) != Stage::closed)
     return;
+  const InLibrary::Cancellable not_here(false); // a call that is as brief as this may be cancelled else
   shm::Request request{};
   request.kind = shm::RequestKind::leave_window;
   request.entry = static_cast<std::uint32_t>(entry);
@@ -66,28 +64,29 @@ void NeighbourWindows::leave(std::size_t entry) {
 }
 
 void NeighbourWindows::close() {
-  {
-    const std::lock_guard hold(lock_);
-    closed_ = true;
-  }
+  closed_.store(true, std::memory_order_seq_cst);
   const auto end = Clock::now() + std::chrono::seconds(1);
   for (const shm::AttachedWindow& window : control_.windows)
     while (window.inside.load(std::memory_order_seq_cst) != 0 && Clock::now() < end) sched_yield();
 }
 
-void NeighbourWindows::forget_freed() {
+void NeighbourWindows::look_at_freed() {
   const std::lock_guard hold(lock_);
   freed_.store(control_.windows_freed.load(std::memory_order_relaxed), std::memory_order_relaxed);
-  forget_those();
+  forget_freed();
 }
 
-// Under lock_: nobody enters them meanwhile.
-void NeighbourWindows::forget_those() {
-  for (std::size_t i = 0; i < entries_.size(); ++i)
-    if (entries_[i].use != Entry::Use::none &&
-        control_.windows[i].stage.load(std::memory_order_seq_cst) == Stage::free &&
-        control_.windows[i].inside.load(std::memory_order_seq_cst) == 0)
-      entries_[i] = {};
+// Under lock_, which attach() has, too: none of these opens again meanwhile.
+void NeighbourWindows::forget_freed() {
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    Entry& entry = entries_[i];
+    if (entry.use.load(std::memory_order_relaxed) == Entry::Use::none ||
+        control_.windows[i].stage.load(std::memory_order_seq_cst) != Stage::free ||
+        control_.windows[i].inside.load(std::memory_order_seq_cst) != 0)
+      continue;
+    entry.use.store(Entry::Use::none, std::memory_order_relaxed);
+    entry.segment = {};
+  }
 }
 
 bool NeighbourWindows::is_refused(const Name& name) const {
@@ -109,11 +108,11 @@ bool NeighbourWindows::attach(const parc_place& place) {
   std::size_t free = 0;
   {
     const std::lock_guard hold(lock_);
-    if (closed_ || is_refused(name)) return false;
-    forget_those();
+    if (closed_.load(std::memory_order_relaxed) || is_refused(name)) return false;
+    forget_freed();
     if (find(place) != nullptr) return true;
     for (; free < entries_.size(); ++free)
-      if (entries_[free].use == Entry::Use::none &&
+      if (entries_[free].use.load(std::memory_order_relaxed) == Entry::Use::none &&
           control_.windows[free].stage.load(std::memory_order_seq_cst) == Stage::free)
         break;
     if (free == entries_.size()) return false;
@@ -136,9 +135,9 @@ bool NeighbourWindows::attach(const parc_place& place) {
   }
   refused_.erase(name);
   Entry& entry = entries_[free];
-  entry.use = Entry::Use::useless;
-  entry.peer = place.peer;
-  entry.window = place.window;
+  entry.peer.store(place.peer, std::memory_order_relaxed);
+  entry.window.store(place.window, std::memory_order_relaxed);
+  entry.use.store(Entry::Use::useless, std::memory_order_relaxed);
   attach_segment(entry, control_.windows[free]);
   return true;
 }
@@ -159,7 +158,7 @@ void NeighbourWindows::attach_segment(Entry& entry, const shm::AttachedWindow& w
       mprotect(base + begin, end - begin, access) != 0)
     return;
   entry.base = base + offset;
-  entry.use = Entry::Use::here;
+  entry.use.store(Entry::Use::here, std::memory_order_release);
 }
 
 } // namespace parc::client

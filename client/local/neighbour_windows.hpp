@@ -5,7 +5,13 @@
 //
 // A window that is taken back waits for who is inside (shm::AttachedWindow says how); none is entered after
 // that. Where a window cannot be attached, its kernel serves it; who asked for that is not asked again for a
-// while, longer each time. Threads: any; what is here is under lock_, but not the copies.
+// while, longer each time.
+//
+// Threads: any. Entries change under lock_; a window is entered without it. Memory order: an entry's other
+// members are stored before its `use` is, with release, and change only while its stage is not open and
+// nobody is inside. Who enters counts himself inside first, then sees that the stage is open (seq_cst both,
+// as whoever closes it or forgets it does it the other way round), then loads `use` with acquire and looks
+// whose window it is: from there on until he leaves it stays that.
 #pragma once
 
 #include "client/operation/control_calls.hpp"
@@ -54,15 +60,23 @@ public:
                                                   std::uint32_t right, const May& may_attach) {
     std::size_t entry = 0;
     Known known = enter_known(place, length, right, entry);
-    if (known == Known::no && may_attach() && attach(place)) known = enter_known(place, length, right, entry);
+    if (known == Known::closed) look_at_freed();
+    if (known == Known::closed || known == Known::no)
+      known = may_attach() && attach(place) ? enter_known(place, length, right, entry) : Known::no;
     if (known != Known::entered) return {};
     return {*this, entry, entries_[entry].base + place.offset};
   }
-  [[nodiscard]] bool knows(const parc_place& place); // it can be entered without asking, as it seems
+  // The same of one that is attached, without a lock.
+  [[nodiscard]] Inside enter_attached(const parc_place& place, std::uint64_t length, std::uint32_t right) {
+    std::size_t entry = 0;
+    if (enter_known(place, length, right, entry) != Known::entered) return {};
+    return {*this, entry, entries_[entry].base + place.offset};
+  }
+  [[nodiscard]] bool knows(const parc_place& place) const; // it can be entered without asking, as it seems
   // Segments of windows that were taken back go.
   void look() {
     if (control_.windows_freed.load(std::memory_order_relaxed) != freed_.load(std::memory_order_relaxed))
-      forget_freed();
+      look_at_freed();
   }
   // None is entered from here on. Blocks until no other thread is inside, but not for long: one whose handler
   // of a signal has called exit() is for ever. The kernel waits for those.
@@ -71,10 +85,15 @@ public:
 private:
   struct Entry {
     // here: it is attached; useless: the kernel has opened it, and it could not be; none: no window.
-    enum class Use : std::uint8_t { none, here, useless } use = Use::none;
-    int peer = 0;
-    std::uint64_t window = 0;
+    enum class Use : std::uint8_t { none, here, useless };
+    std::atomic<Use> use = Use::none;
+    std::atomic<int> peer = 0; // these two relaxed: who is not inside may see another's
+    std::atomic<std::uint64_t> window = 0;
     shm::Segment segment;
+    [[nodiscard]] bool is_of(const parc_place& place) const {
+      return peer.load(std::memory_order_relaxed) == place.peer &&
+             window.load(std::memory_order_relaxed) == place.window;
+    }
     std::byte* base = nullptr;
     std::uint64_t length = 0;
     std::uint32_t rights = 0;
@@ -88,16 +107,16 @@ private:
   static constexpr std::uint32_t first_refusal_ms = 10, longest_refusal_ms = 10'000;
   static constexpr std::size_t most_refused = 4096;
 
-  [[nodiscard]] Entry* find(const parc_place& place);
-  enum class Known : std::uint8_t { entered, useless, no };
+  [[nodiscard]] const Entry* find(const parc_place& place) const;
+  enum class Known : std::uint8_t { entered, useless, closed, no };
   [[nodiscard]] Known enter_known(const parc_place& place, std::uint64_t length, std::uint32_t right,
                                   std::size_t& entry);
   [[nodiscard]] bool attach(const parc_place& place);
   [[nodiscard]] bool is_refused(const Name& name) const;
   void refuse(const Name& name);
   void attach_segment(Entry& entry, const shm::AttachedWindow& window);
+  void look_at_freed();
   void forget_freed();
-  void forget_those();
   void leave(std::size_t entry);
 
   shm::Control& control_;
@@ -105,7 +124,7 @@ private:
   Ring& ring_;
   std::mutex attaching_; // before lock_
   std::mutex lock_;
-  bool closed_ = false;
+  std::atomic<bool> closed_ = false; // seq_cst: set, and then looked who is inside
   std::array<Entry, shm::most_attached_windows> entries_;
   std::map<Name, Refused> refused_;
   std::atomic<std::uint32_t> freed_ = 0; // Control::windows_freed, as it was looked at last
