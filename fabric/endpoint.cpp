@@ -18,15 +18,16 @@ namespace {
 // hold on a path of 50 ms.
 constexpr std::uint64_t most_transferring = std::uint64_t{64} << 20;
 
+// Beyond what a message may have where any of them is: no sum wraps around.
 std::uint64_t length_of(std::span<const iovec> pieces) {
   std::uint64_t length = 0;
-  for (const iovec& piece : pieces) length += piece.iov_len;
+  for (const iovec& piece : pieces) length += std::min<std::uint64_t>(piece.iov_len, longest_message + 1);
   return length;
 }
 
 std::uint64_t length_of(std::span<const fi_rma_iov> places) {
   std::uint64_t length = 0;
-  for (const fi_rma_iov& place : places) length += place.len;
+  for (const fi_rma_iov& place : places) length += std::min<std::uint64_t>(place.len, longest_message + 1);
   return length;
 }
 
@@ -352,16 +353,22 @@ ssize_t Endpoint::begin_parts(Request request, Start start, const RemoteTransfer
   if (parts.empty()) return begin_or_refuse(request, start); // nothing, at the first place
   request.parts = std::make_shared<PartsLeft>(parts.size(), request.room);
   LocalPieces local(start.pieces);
+  std::vector<std::vector<iovec>> pieces;
+  for (const RemotePart& part : parts) pieces.push_back(local.next(part.length));
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const RemotePart& part = parts[i];
-    const std::vector<iovec> pieces = local.next(part.length);
     start.place.window = part.window;
     start.place.offset = part.offset;
     start.row = part.row;
     start.stride = part.stride;
-    start.pieces = pieces;
+    start.pieces = pieces[i];
     request.room = part.length;
-    const ssize_t code = begin(request, start);
+    ssize_t code = 0;
+    try {
+      code = begin(request, start);
+    } catch (const std::bad_alloc&) {
+      code = -FI_ENOMEM;
+    }
     if (code == 0) continue;
     if (i == 0) return refuse(request, code, parc_error_detail());
     if (request.parts->end(parts.size() - i, static_cast<int>(-code))) report_parts(request);

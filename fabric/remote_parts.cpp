@@ -18,12 +18,17 @@ std::int64_t stride_between(const fi_rma_iov& first, const fi_rma_iov& second, b
 
 std::vector<RemotePart> parts_of(std::span<const fi_rma_iov> places, bool stores) {
   std::vector<RemotePart> parts;
-  const fi_rma_iov* last = nullptr; // of the last part
+  const fi_rma_iov* last = nullptr; // the last row of the last part
   for (const fi_rma_iov& place : places) {
     if (place.len == 0) continue;
     if (last != nullptr) {
       RemotePart& part = parts.back();
-      const std::int64_t stride = stride_between(*last, place, stores);
+      if (part.stride == 0 && part.window == place.key && part.offset + part.length == place.addr) {
+        part.row = part.length += place.len; // one behind the other: no rows
+        last = &place;
+        continue;
+      }
+      const std::int64_t stride = part.row == last->len ? stride_between(*last, place, stores) : 0;
       if (stride != 0 && (part.stride == 0 || part.stride == stride)) {
         part.stride = stride;
         part.length += place.len;

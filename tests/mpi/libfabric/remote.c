@@ -142,6 +142,10 @@ static void vectors(uint64_t key) {
   vectors_are(places, 40);
   for (size_t i = 0; i < 64; ++i) places[i] = place(1000 * i, i * 7 % 50, key); // of any length, and of none
   vectors_are(places, 64);
+  for (size_t i = 0; i < 12; ++i)
+    places[i] = place(2000 + 100 * i, 100, key); // one behind the other, then rows
+  for (size_t i = 12; i < 20; ++i) places[i] = place(300 * i, 100, key);
+  vectors_are(places, 20);
   for (size_t i = 0; i < 64; ++i) places[i] = place(50 * i, 100, key); // a later one on an earlier one
   places[3].addr = places[60].addr;
   struct iovec pieces[3];
@@ -149,6 +153,12 @@ static void vectors(uint64_t key) {
   expect(fi_readmsg(endpoint, &message, 0) == -FI_EINVAL);
   message.rma_iov_count = 64;
   expect(fi_readmsg(endpoint, &message, 0) == -FI_EINVAL); // not as long as what it goes into
+  struct fi_rma_iov wrapping[3] = {place(0, (size_t)1 << 63, key), place(0, (size_t)1 << 63, key),
+                                   place(0, 100, key)};
+  struct fi_msg_rma too_long = message_of(pieces, places, 1, &context);
+  too_long.rma_iov = wrapping;
+  too_long.rma_iov_count = 3;
+  expect(fi_readmsg(endpoint, &too_long, 0) == -FI_EINVAL);
   message = message_of(pieces, places, 64, &context);
   check(fi_readmsg(endpoint, &message, FI_COMPLETION));
   next_is(&context, FI_RMA | FI_READ);
@@ -269,7 +279,7 @@ int main(int count, char** arguments) {
     expect(fi_cntr_read(reads) == 7 && fi_cntr_read(writes) == 2 + 2);
     expect(fi_cntr_readerr(reads) == 1 && fi_cntr_readerr(writes) == 3);
     vectors(keys[0]);
-    expect(fi_cntr_read(reads) == 7 + 1 + 4 * 2 + 1 + 1 && fi_cntr_read(writes) == 2 + 2 + 4 + 1);
+    expect(fi_cntr_read(reads) == 7 + 1 + 5 * 2 + 1 + 1 && fi_cntr_read(writes) == 2 + 2 + 5 + 1);
     expect(fi_cntr_readerr(reads) == 1 + 1 && fi_cntr_readerr(writes) == 3);
     const uint64_t over = 1;
     check(fi_inject_atomic(endpoint, &over, 1, peer, at(&shared.word[7]), keys[0], FI_UINT64, FI_SUM));
