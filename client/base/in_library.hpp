@@ -2,23 +2,26 @@
 // Whether a thread is in a call of libparc.
 #pragma once
 
+#include <atomic>
 #include <cerrno>
 #include <pthread.h>
 
 namespace parc::client {
 
 // While one of these lives this thread is in a call of libparc, where it cannot be cancelled: it may hold
-// what others wait for. Afterwards errno is what it was.
+// what others wait for. Afterwards errno is what it was. The outermost one that is not brief sees to that.
 class InLibrary {
 public:
-  InLibrary() : error_(errno) {
-    if (depth_++ == 0) pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state_);
+  InLibrary() : outermost_(depth_ == brief_), error_(errno) {
+    ++depth_;
+    if (outermost_) pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state_);
   }
   InLibrary(const InLibrary&) = delete;
   InLibrary& operator=(const InLibrary&) = delete;
   ~InLibrary() {
     const int before = cancel_state_; // from here on a signal handler's calls may change that
-    if (--depth_ == 0) pthread_setcancelstate(before, nullptr);
+    --depth_;
+    if (outermost_) pthread_setcancelstate(before, nullptr);
     errno = error_;
   }
   [[nodiscard]] static bool is() { return depth_ != 0; }
@@ -31,10 +34,18 @@ public:
   // The same where nothing is called that can be cancelled, for what costs little itself.
   class Brief {
   public:
-    Brief() { ++depth_; }
+    Brief() { // in an order in which no handler takes another's call for its own
+      ++depth_;
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+      ++brief_;
+    }
     Brief(const Brief&) = delete;
     Brief& operator=(const Brief&) = delete;
-    ~Brief() { --depth_; }
+    ~Brief() {
+      --brief_;
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+      --depth_;
+    }
   };
 
   // While one of these lives a function of the program runs inside of a call, at a point where that holds
@@ -66,7 +77,9 @@ public:
 
 private:
   // A page fault's handler may be the first to ask.
-  __attribute__((tls_model("initial-exec"))) static thread_local int depth_, cancel_state_, called_back_;
+  __attribute__((tls_model("initial-exec"))) static thread_local int depth_, brief_, cancel_state_,
+      called_back_; // brief_: of depth_
+  const bool outermost_;
   const int error_;
 };
 

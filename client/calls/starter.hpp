@@ -128,6 +128,9 @@ private:
   [[nodiscard]] Result<parc_op> tell(Message& message);
   // Puts and atomics on neighbours' memory, which what goes to their letterboxes would pass.
   [[nodiscard]] bool puts_are_settled();
+  [[nodiscard]] bool knows_puts_settled() const { // without looking
+    return local_puts_.load(std::memory_order_acquire) == settled_puts_.load(std::memory_order_relaxed);
+  }
   void settle_puts(int peer); // those to it
   [[nodiscard]] Result<parc_op> send_put(const shm::Request& request, const Message& message);
   [[nodiscard]] Result<parc_op> send(shm::RequestKind kind, const Message& message);

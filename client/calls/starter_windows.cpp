@@ -39,6 +39,7 @@ void name_place(shm::Request& request, const parc_place& place, const MaybeRows&
 
 // What is started, and not waited for at once, is copied here only where that is sooner done than told.
 constexpr std::uint64_t longest_begun_here = 4096;
+constexpr std::uint64_t longest_brief = 65536; // it cannot be cancelled, and looks for nothing
 constexpr std::uint32_t copies_between_looks = 128;
 
 bool is_aligned(const std::byte* word, std::size_t width) {
@@ -59,11 +60,11 @@ Result<parc_op> Starter::unexpose(std::uint64_t window) {
 // yet, and a trace's.
 bool Starter::may_copy() {
   return neighbours_ && !operations_.traced() && !guards_.any() && !ring_.dead() &&
-         !neighbours_->pages_are_closed() && puts_are_settled();
+         !neighbours_->pages_are_closed();
 }
 
 bool Starter::may_enter(int peer) {
-  if (!may_copy() || !check_peer(peer, false)) return false;
+  if (!may_copy() || !check_peer(peer, false) || !puts_are_settled()) return false;
   if (neighbours_->anything_waits()) sleep_.look();
   return !neighbours_->anything_waits();
 }
@@ -96,10 +97,13 @@ template <class Use> bool Starter::use_at_once(const parc_place& place, std::uin
   return true;
 }
 
-// As that, of a window that is attached, where no look is due: nothing is waited for, and no lock taken.
+// As that, of a few bytes of a window that is attached, where no look is due: nothing is waited for, and no
+// lock taken.
 template <class Use> bool Starter::use_briefly(const parc_place& place, std::uint64_t length,
                                                std::uint32_t right, const Use& use) {
-  if (length == 0 || !may_copy() || neighbours_->anything_waits() || is_look_due()) return false;
+  if (length == 0 || length > longest_brief || !may_copy() || !knows_puts_settled() ||
+      neighbours_->anything_waits() || is_look_due())
+    return false;
   const auto window = windows_.enter_attached(place, length, right);
   return window && use(window.memory());
 }
@@ -268,7 +272,7 @@ Result<parc_op> Starter::atomic(const parc_place& at, const protocol::Atomic& at
 bool Starter::puts_are_settled() {
   constexpr std::uint32_t asked_between_looks = 16;
   const std::uint64_t started = local_puts_.load(std::memory_order_acquire);
-  if (started == settled_puts_.load(std::memory_order_relaxed)) return true;
+  if (knows_puts_settled()) return true;
   if (asked_.fetch_add(1, std::memory_order_relaxed) % asked_between_looks != 0) return false;
   if (!operations_.puts_under_way([this](int to) { return neighbours_->may_reach(to); }).empty())
     return false;

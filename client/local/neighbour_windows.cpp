@@ -56,7 +56,7 @@ void NeighbourWindows::leave(std::size_t entry) {
   if (shared.inside.fetch_sub(1, std::memory_order_seq_cst) != 1 ||
       shared.stage.load(std::memory_order_seq_cst) != Stage::closed)
     return;
-  const InLibrary::Cancellable not_here(false); // a call that is as brief as this may be cancelled else
+  const InLibrary here; // a brief call could be cancelled in what follows
   shm::Request request{};
   request.kind = shm::RequestKind::leave_window;
   request.entry = static_cast<std::uint32_t>(entry);

@@ -7,11 +7,12 @@
 // that. Where a window cannot be attached, its kernel serves it; who asked for that is not asked again for a
 // while, longer each time.
 //
-// Threads: any. Entries change under lock_; a window is entered without it. Memory order: an entry's other
-// members are stored before its `use` is, with release, and change only while its stage is not open and
-// nobody is inside. Who enters counts himself inside first, then sees that the stage is open (seq_cst both,
-// as whoever closes it or forgets it does it the other way round), then loads `use` with acquire and looks
-// whose window it is: from there on until he leaves it stays that.
+// Threads: any. Entries change under lock_; a window is entered without it. Memory order: who enters counts
+// himself inside first, then sees that the stage is open (seq_cst both, as who closes it, or forgets it when
+// it is free, does it the other way round), then loads `use` with acquire, which is stored with release
+// behind the entry's other members. They are changed between the request that has the kernel open the stage
+// and that store; before the request `use` was made none. So who sees the stage open sees `use` as it was
+// made before or behind them, and where it is `here` they are this window's, and stay so until he leaves.
 #pragma once
 
 #include "client/operation/control_calls.hpp"
