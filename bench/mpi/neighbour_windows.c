@@ -8,39 +8,22 @@
  * Prints the median of seven times ROUNDS calls, in nanoseconds each. Buffers and window are parc_alloc's,
  * and MPI_Win_allocate's and malloc's.
  */
-#include <stdio.h>
-#include <stdlib.h>
+#include "either.h"
+
 #include <string.h>
-#include <time.h>
 
 enum { passes = 7 };
-static int rank;
 static size_t bytes;
 static char* buffer;
 
 #ifdef PARC
-#include <parc/parc.h>
-static parc_context* parc;
 static const parc_place place = {1, 7, 0};
-static void need(int good) {
-  if (good) return;
-  fprintf(stderr, "%s\n", parc_error_detail());
-  exit(1);
-}
-static void open_all(int* argc, char*** argv) {
-  (void)argc, (void)argv;
-  need(parc_open(&parc) == PARC_OK);
-  rank = parc_rank(parc);
-}
 static void make_memory(size_t room) {
   char* const window = parc_alloc(parc, room);
   buffer = parc_alloc(parc, room);
   need(window != NULL && buffer != NULL);
   memset(window, 1, room);
   need(parc_expose(parc, place.window, window, room, PARC_MAY_GET | PARC_MAY_PUT) == PARC_OK);
-}
-static void meet(void) {
-  need(parc_barrier(parc) == PARC_OK);
 }
 static void get(void) {
   need(parc_get(parc, &place, buffer, bytes) == PARC_OK);
@@ -57,15 +40,7 @@ static void close_all(void) {
   parc_close(parc);
 }
 #else
-#include <mpi.h>
 static MPI_Win window;
-static void open_all(int* argc, char*** argv) {
-  MPI_Init(argc, argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-}
-static void meet(void) {
-  MPI_Barrier(MPI_COMM_WORLD);
-}
 static void make_memory(size_t room) {
   char* memory = NULL;
   MPI_Win_allocate((MPI_Aint)room, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
@@ -95,12 +70,6 @@ static void close_all(void) {
 }
 #endif
 
-static double now(void) { /* ns */
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
-}
-
 static int by_value(const void* a, const void* b) {
   const double left = *(const double*)a, right = *(const double*)b;
   return (left > right) - (left < right);
@@ -123,7 +92,7 @@ int main(int argc, char** argv) {
     for (int pass = 0; pass < passes; ++pass) {
       const double begin = now();
       for (long i = 0; i < rounds; ++i) call();
-      times[pass] = (now() - begin) / (double)rounds;
+      times[pass] = (now() - begin) * 1e9 / (double)rounds;
     }
     qsort(times, passes, sizeof *times, by_value);
     printf("%.2f\n", times[passes / 2]);

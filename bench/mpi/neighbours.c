@@ -13,39 +13,21 @@
  * malloc's.
  */
 #define _GNU_SOURCE
+#include "either.h"
+
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { window = 64, passes = 7 };
-static int rank, source;
+static int source;
 static size_t bytes;
 static char* buffer;
 
 #ifdef PARC
-#include <parc/parc.h>
 enum { anybody = PARC_ANY_SOURCE };
-static parc_context* parc;
 static parc_op operations[window];
-static void need(int good) {
-  if (good) return;
-  fprintf(stderr, "%s\n", parc_error_detail());
-  exit(1);
-}
-static void open_all(int* argc, char*** argv) {
-  (void)argc, (void)argv;
-  need(parc_open(&parc) == PARC_OK);
-  rank = parc_rank(parc);
-}
 static void close_all(void) {
   parc_close(parc);
-}
-static double now(void) {
-  return parc_clock();
-}
-static void meet(void) {
-  need(parc_barrier(parc) == PARC_OK);
 }
 static void* allocate(size_t size, int plain) {
   return plain ? malloc(size) : parc_alloc(parc, size);
@@ -66,22 +48,11 @@ static void finish(int count) {
   need(parc_waitall(parc, count, operations, NULL) == PARC_OK);
 }
 #else
-#include <mpi.h>
 enum { anybody = MPI_ANY_SOURCE };
 static MPI_Request operations[window];
 static MPI_Status statuses[window];
-static void open_all(int* argc, char*** argv) {
-  MPI_Init(argc, argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-}
 static void close_all(void) {
   MPI_Finalize();
-}
-static double now(void) {
-  return MPI_Wtime();
-}
-static void meet(void) {
-  MPI_Barrier(MPI_COMM_WORLD);
 }
 static void* allocate(size_t size, int plain) {
   return (void)plain, malloc(size);
