@@ -71,8 +71,8 @@ struct Start {
   Kind kind = Kind::write;
   parc_envelope envelope{};
   parc_place place{}; // of those of remote memory
-  std::uint64_t row =
-      0; // of a get or a put, where there are several: bytes of one, and how far they are apart
+  // Of a get or a put of rows: bytes of one, and from one to the next; 0: there are none.
+  std::uint64_t row = 0;
   std::int64_t stride = 0;
   AtomicWords atomic{}; // of an atomic operation
   parc_op claim = PARC_OP_NULL;

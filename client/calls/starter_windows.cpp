@@ -93,7 +93,7 @@ template <class Use> bool Starter::use_at_once(const parc_place& place, std::uin
         windows_.enter(place, length, right, [&] { return neighbours_->may_reach(place.peer); });
     if (!window || !use(window.memory())) return false;
   }
-  look_after_copies();
+  if (length <= longest_brief || is_look_due()) look_after_copies(); // a brief one comes here when one is due
   return true;
 }
 

@@ -33,6 +33,10 @@ struct Pages { // of addresses, whole or not
   [[nodiscard]] bool empty() const { return begin >= end; }
   [[nodiscard]] bool overlaps(const Pages& other) const { return begin < other.end && other.begin < end; }
 };
+inline Pages pages_around(const void* memory, std::size_t bytes) {
+  const std::uintptr_t begin = address_of(memory);
+  return {round_down(begin, page_size()), round_up(begin + bytes, page_size())};
+}
 enum class Access : std::uint8_t { none, loads, all };
 // Until what a touch waits: strips.hpp.
 enum class Grain : std::uint8_t { strips, whole, train };

@@ -72,7 +72,7 @@ void Guards::open_for_call(const Pages& pages, bool uses) {
 
 void Guards::settle(const void* memory, std::size_t bytes, Use use) {
   const Pages there{address_of(memory), address_of(memory) + bytes};
-  if (bytes != 0) open_for_call(pages_around(there), use == Use::loads);
+  if (bytes != 0) open_for_call(pages_around(memory, bytes), use == Use::loads);
   settle_what([&](const Guard& guard) -> std::optional<Stretch> {
     if (guard.writes && use == Use::loads) return {};
     return GuardTable::missing_in(guard, there);
@@ -81,7 +81,7 @@ void Guards::settle(const void* memory, std::size_t bytes, Use use) {
 
 void Guards::settle_pages(const void* memory, std::size_t bytes) {
   if (bytes == 0) return;
-  const Pages there = pages_around({address_of(memory), address_of(memory) + bytes});
+  const Pages there = pages_around(memory, bytes);
   open_for_call(there, false);
   settle_what([&](const Guard& guard) { return GuardTable::missing_in(guard, there); });
 }

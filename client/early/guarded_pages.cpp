@@ -17,8 +17,7 @@ namespace parc::client {
 namespace {
 
 Pages pages_of(const iovec& piece) {
-  const std::uintptr_t begin = address_of(piece.iov_base);
-  return {round_down(begin, page_size()), round_up(begin + piece.iov_len, page_size())};
+  return pages_around(piece.iov_base, piece.iov_len);
 }
 
 int protection_of(Access access) {

@@ -134,11 +134,11 @@ public:
     --held_back_;
   }
 
-  // Runs `exchange`, which takes a stretch of pages away and brings other memory there, while nobody's guard
-  // changes; a touch of them meanwhile waits. It must not touch anything that is guarded.
   // Opens what a trace keeps closed.
   void let_untouched_go() { open_for_call({0, UINTPTR_MAX}, false); }
 
+  // Runs `exchange`, which takes a stretch of pages away and brings other memory there, while nobody's guard
+  // changes; a touch of them meanwhile waits. It must not touch anything that is guarded.
   template <class Exchange> bool exchange_pages(const Exchange& exchange) {
     catch_faults(*this);
     const Locked hold(lock_);
@@ -194,9 +194,6 @@ private:
             .length = guard.length,
             .touched = bytes.low,
             .peer = guard.envelope.peer};
-  }
-  [[nodiscard]] static Pages pages_around(const Pages& bytes) {
-    return {round_down(bytes.begin, page_size()), round_up(bytes.end, page_size())};
   }
   // While one of these lives no handler of the program runs on this thread: it might touch a guarded page,
   // and wait for what this thread is about to do.
