@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "bench/heat/samples.hpp"
-#include "bench/heat/model.hpp"
+
+#include "model/gain.hpp"
 
 #include <algorithm>
 
@@ -43,6 +44,12 @@ const std::vector<Sample>* find_blocking(const Samples& samples, const Measured&
   return best ? best : find(samples, {what.granularity, "I.1", false});
 }
 
+// Where t_com is what a step of the reference took besides its calculation: the gain of a program that hides
+// all it can of that.
+double ideal_gain(double t_calc, double reference_step) {
+  return model::gain_of_times(t_calc, std::max(reference_step - t_calc, 0.0));
+}
+
 } // namespace
 
 std::size_t first_with_halo(const Scene& scene, std::size_t granularity) {
@@ -77,7 +84,7 @@ std::vector<Row> make_rows(const Scene& scene, const std::vector<int>& work, con
     }
     row.speedup = reference->t_seq / row.step_ms;
     row.gain = blocking_step / row.step_ms;
-    row.gain_model = model_gain(reference->t_calc, reference->t_com);
+    row.gain_model = model::gain_of_times(reference->t_calc, reference->t_com);
     row.gain_ideal = ideal_gain(reference->t_calc, blocking_step);
     row.gain_pingpong = reference->ping_pong / row.step_ms;
     row.gain_pingpong_model = row.gain_model;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The demo's formulae, the rows it makes of measurements, and the form in which it writes them.
 #include "bench/heat/hosts.hpp"
-#include "bench/heat/model.hpp"
 #include "bench/heat/process.hpp"
 #include "bench/heat/progress.hpp"
 #include "bench/heat/samples.hpp"
@@ -49,19 +48,6 @@ const Row& find(const std::vector<Row>& rows, const std::string& variant, std::o
 } // namespace
 
 BOOST_AUTO_TEST_SUITE(demo)
-
-// Examples of section 2.1 of the paper: G = 1 + gamma up to gamma = 1, then 1 + 1/gamma.
-BOOST_AUTO_TEST_CASE(model_is_the_paper_s) {
-  BOOST_TEST(model_gain(50, 50) == 2.0);
-  BOOST_TEST(model_gain(25, 100) == 1.25);
-  BOOST_TEST(model_gain(400, 100) == 1.25);
-  BOOST_TEST(model_gain(0, 100) == 1.0);
-  BOOST_TEST(model_gain(100, 0) == 1.0);
-  BOOST_TEST(model_gain(0, 0) == 1.0);
-  BOOST_TEST(ideal_gain(100, 180) == 1.8);
-  BOOST_TEST(ideal_gain(100, 300) == 1.5);
-  BOOST_TEST(ideal_gain(100, 99) == 1.0); // a reference that measured less than its calculation hides nothing
-}
 
 BOOST_AUTO_TEST_CASE(rows_compare_medians) {
   const auto rows = make_rows(scene_of_one_halo(), {7, 28}, samples(), true);

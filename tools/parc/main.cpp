@@ -7,6 +7,7 @@
 #include "tools/parc/doctor/commands.hpp"
 #include "tools/parc/hosts/commands.hpp"
 #include "tools/parc/kernel/commands.hpp"
+#include "tools/parc/model/commands.hpp"
 #include "tools/parc/probe/commands.hpp"
 #include "tools/parc/run/commands.hpp"
 #include "tools/parc/trace/commands.hpp"
@@ -29,10 +30,10 @@ std::string version() {
 
 // As the help lists them.
 std::vector<Command> all_commands() {
-  return {run_command(),     mpi_command(),   up_command(),     down_command(),   hosts_command(),
-          ps_command(),      kill_command(),  status_command(), top_command(),    errors_command(),
-          metrics_command(), dump_command(),  trace_command(),  doctor_command(), probe_command(),
-          stop_command(),    clean_command(), keygen_command()};
+  return {run_command(),     mpi_command(),  up_command(),     down_command(),   hosts_command(),
+          ps_command(),      kill_command(), status_command(), top_command(),    errors_command(),
+          metrics_command(), dump_command(), trace_command(),  doctor_command(), probe_command(),
+          model_command(),   stop_command(), clean_command(),  keygen_command()};
 }
 
 class CommandLine {

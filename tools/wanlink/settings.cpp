@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/wanlink/settings.hpp"
 
+#include "system/quantity.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cmath>
+#include <strings.h>
+#include <type_traits>
 
 namespace parc::wanlink {
 namespace {
@@ -24,58 +27,19 @@ constexpr std::array preset_table{
     Preset{"fddi-1994", "no delay, 100 Mbit/s", {.rate = 100 * mbit}},
 };
 
-struct Unit {
-  std::string_view name;
-  double factor;
-};
-constexpr std::array time_units{Unit{"ns", 1}, Unit{"us", 1e3}, Unit{"ms", 1e6}, Unit{"s", 1e9}};
-constexpr std::array rate_units{Unit{"bit", 1},      Unit{"kbit", 1e3},  Unit{"mbit", 1e6},
-                                Unit{"gbit", 1e9},   Unit{"bit/s", 1},   Unit{"kbit/s", 1e3},
-                                Unit{"mbit/s", 1e6}, Unit{"gbit/s", 1e9}};
-constexpr std::array size_units{Unit{"", 1},       Unit{"b", 1},
-                                Unit{"k", 1024},   Unit{"m", 1024 * 1024},
-                                Unit{"kib", 1024}, Unit{"mib", 1024 * 1024},
-                                Unit{"kb", 1e3},   Unit{"mb", 1e6}};
-constexpr std::array share_units{Unit{"", 1}, Unit{"%", 0.01}};
-
-// What an option takes: its name, its units, its largest value and an example for the error.
-struct Quantity {
-  std::string_view option;
-  std::span<const Unit> units;
-  double limit;
-  std::string_view example;
-};
-constexpr Quantity delay_quantity{"--delay", time_units, 60e9, "10ms"};
-constexpr Quantity rtt_quantity{"--rtt", time_units, 120e9, "20ms"};
-constexpr Quantity jitter_quantity{"--jitter", time_units, 60e9, "500us"};
+constexpr Quantity delay_quantity{"--delay", time_units, 60, "10ms"};
+constexpr Quantity rtt_quantity{"--rtt", time_units, 120, "20ms"};
+constexpr Quantity jitter_quantity{"--jitter", time_units, 60, "500us"};
 constexpr Quantity rate_quantity{"--rate", rate_units, 1e12, "100mbit, or unlimited"};
 constexpr Quantity connection_rate_quantity{"--connection-rate", rate_units, 1e12, "250mbit, or unlimited"};
 constexpr Quantity queue_quantity{"--queue", size_units, 1e10, "1MiB"};
 constexpr Quantity loss_quantity{"--loss", share_units, 1, "1% or 0.01"};
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return result;
-}
-
-Result<double> parse_number(std::string_view written, const Quantity& quantity) {
-  const std::string text = lower(written);
-  if (quantity.units.data() == rate_units.data() && (text == "unlimited" || text == "none" || text == "0"))
-    return 0.0;
-  double number = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
-  for (const Unit& known : quantity.units) {
-    if (failure != std::errc() || unit != known.name) continue;
-    const double value = number * known.factor;
-    if (std::isfinite(value) && value >= 0 && value <= quantity.limit) return value;
-    return error(EINVAL, "{} {} is out of range", quantity.option, written);
-  }
-  if (number == 0 && failure == std::errc() && unit.empty()) return 0.0;
-  return error(EINVAL, "{} does not understand \"{}\"; write it like {}", quantity.option, written,
-               quantity.example);
+// A rate may also be none.
+Result<double> parse_number(const std::string& written, const Quantity& quantity) {
+  const auto is = [&](const char* word) { return strcasecmp(written.c_str(), word) == 0; };
+  if (quantity.units.data() == rate_units.data() && (is("unlimited") || is("none"))) return 0.0;
+  return parse_quantity(written, quantity);
 }
 
 // Sets `member` of both directions from VALUE, or of each from FORTH:BACK.
@@ -88,11 +52,11 @@ template <class T> Result<void> parse_pair(const std::string& text, const Quanti
   const std::string back = colon == std::string::npos ? forth : text.substr(colon + 1);
   if (!forth.empty()) {
     PARC_TRY(value, parse_number(forth, quantity));
-    change.forth.*member = static_cast<T>(value * scale);
+    change.forth.*member = static_cast<T>(std::is_integral_v<T> ? std::round(value * scale) : value * scale);
   }
   if (!back.empty()) {
     PARC_TRY(value, parse_number(back, quantity));
-    change.back.*member = static_cast<T>(value * scale);
+    change.back.*member = static_cast<T>(std::is_integral_v<T> ? std::round(value * scale) : value * scale);
   }
   return success();
 }
@@ -131,9 +95,9 @@ void Change::apply_to(Settings& settings) const {
 
 Result<TwoWayChange> parse(const ChangeText& text) {
   TwoWayChange change;
-  PARC_TRY(parse_pair(text.rtt, rtt_quantity, &Change::delay_ns, change, 0.5));
-  PARC_TRY(parse_pair(text.delay, delay_quantity, &Change::delay_ns, change));
-  PARC_TRY(parse_pair(text.jitter, jitter_quantity, &Change::jitter_ns, change));
+  PARC_TRY(parse_pair(text.rtt, rtt_quantity, &Change::delay_ns, change, 0.5e9));
+  PARC_TRY(parse_pair(text.delay, delay_quantity, &Change::delay_ns, change, 1e9));
+  PARC_TRY(parse_pair(text.jitter, jitter_quantity, &Change::jitter_ns, change, 1e9));
   PARC_TRY(parse_pair(text.rate, rate_quantity, &Change::rate, change));
   PARC_TRY(parse_pair(text.queue, queue_quantity, &Change::queue, change));
   PARC_TRY(parse_pair(text.loss, loss_quantity, &Change::loss, change));
