@@ -6,6 +6,7 @@
 #include "parc/parc.h"
 #include "system/environment.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <climits>
@@ -14,6 +15,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <link.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -28,25 +30,22 @@ std::string_view file_name(std::string_view path) {
   return path.substr(path.rfind('/') + 1); // npos + 1 is 0
 }
 
-trace::Record site_record(std::uint64_t address, std::string_view text) {
+trace::Record site_record(trace::Kind kind, std::uint64_t address, std::string_view text) {
   trace::Site site{};
-  site.kind = trace::Kind::site;
+  site.kind = kind;
   site.address = address;
   text.copy(site.text.data(), site.text.size() - 1);
   return std::bit_cast<trace::Record>(site);
 }
 
-trace::Record describe(std::uint64_t address) {
-  // A return address is that of the instruction behind the call, which may be another line's.
-  const std::uint64_t call = address - 1;
-  Dl_info info{};
-  std::string text = fmt::format("{:#x}", address);
-  if (dladdr(reinterpret_cast<void*>(call), &info) != 0 && info.dli_fname != nullptr) {
-    text = fmt::format("{}+{:#x}", file_name(info.dli_fname),
-                       call - reinterpret_cast<std::uint64_t>(info.dli_fbase));
-    if (info.dli_sname != nullptr) text += fmt::format(" {}", info.dli_sname);
+// As it can be found by others: the name of the program itself is what it was called as.
+std::string path_of(std::string_view name) {
+  std::array<char, PATH_MAX> path;
+  if (name.empty()) {
+    const ssize_t length = readlink("/proc/self/exe", path.data(), path.size());
+    return length > 0 ? std::string(path.data(), static_cast<std::size_t>(length)) : std::string();
   }
-  return site_record(address, text);
+  return realpath(std::string(name).c_str(), path.data()) == nullptr ? std::string(name) : path.data();
 }
 
 } // namespace
@@ -79,7 +78,9 @@ Trace::Trace(Fd pipe, const std::string& host) : pipe_(std::move(pipe)), host_(h
   records_.emplace();
   struct stat status {};
   under_mpi_ = fstat(pipe_.get(), &status) == 0 && S_ISREG(status.st_mode);
-  of_pages_ = getenv(env_trace_pages) != nullptr;
+  const char* const pages = getenv(env_trace_pages);
+  of_pages_ = pages != nullptr;
+  unreleased_ = of_pages_ && std::string_view(pages) == trace_pages_unreleased;
   timespec real{};
   clock_gettime(CLOCK_REALTIME, &real);
   trace::Record opened{};
@@ -121,23 +122,61 @@ void Trace::flush() {
   writing_.clear(std::memory_order_release);
 }
 
+struct Trace::Batch {
+  std::array<trace::Record, batch> records;
+  std::size_t count = 0;
+};
+
+// False: there is no room for its object in this batch.
+bool Trace::describe(std::uint64_t site, Batch& batch) {
+  // A return address is that of the instruction behind the call, which may be another line's.
+  const std::uint64_t call = site - 1;
+  std::string text = fmt::format("{:#x}", site);
+  dl_find_object object{};
+  if (_dl_find_object(reinterpret_cast<void*>(call), &object) == 0) {
+    Dl_info info{};
+    const bool known = dladdr(reinterpret_cast<void*>(call), &info) != 0 && info.dli_fname != nullptr;
+    const auto base = known ? reinterpret_cast<std::uint64_t>(info.dli_fbase) : 0;
+    if (known && !name_object(base, object.dlfo_link_map->l_name, batch)) return false;
+    if (known) text = fmt::format("{}+{:#x}", file_name(info.dli_fname), call - base);
+    if (known && info.dli_sname != nullptr) text += fmt::format(" {}", info.dli_sname);
+  }
+  batch.records[batch.count++] = site_record(trace::Kind::site, site, text);
+  return true;
+}
+
+// With room for one record more.
+bool Trace::name_object(std::uint64_t base, std::string_view name, Batch& batch) {
+  if (std::ranges::find(objects_written_, base) != objects_written_.end()) return true;
+  constexpr std::size_t most = sizeof(trace::Site::text) - 1;
+  const std::string path = path_of(name);
+  const std::size_t parts = (path.size() + most - 1) / most;
+  if (parts <= batch.records.size() / 2) { // else nobody hears of its path
+    if (batch.count + parts + 1 > batch.records.size()) return false;
+    for (std::size_t at = 0; at < path.size(); at += most)
+      batch.records[batch.count++] =
+          site_record(trace::Kind::object, base, std::string_view(path).substr(at, most));
+  }
+  objects_written_.push_back(base);
+  return true;
+}
+
 // False: the pipe is full, or nobody reads it.
 bool Trace::write_batch() {
   pollfd room{.fd = pipe_.get(), .events = POLLOUT, .revents = 0};
   if (poll(&room, 1, 0) <= 0 || (room.revents & POLLOUT) == 0) return false; // else PIPE_BUF has a place
-  std::array<trace::Record, batch> records;
-  std::size_t count = 0;
+  Batch out;
+  auto& [records, count] = out;
   const std::size_t lost = lost_.exchange(0, std::memory_order_relaxed);
   if (lost != 0) {
     records[count] = {};
     records[count].kind = trace::Kind::lost;
     records[count++].bytes = lost;
   }
-  if (!std::exchange(host_written_, true)) records[count++] = site_record(0, host_);
+  if (!std::exchange(host_written_, true)) records[count++] = site_record(trace::Kind::site, 0, host_);
   for (; sites_written_ < most_sites && count < batch; ++sites_written_) {
     const std::uint64_t address = sites_[sites_written_].load(std::memory_order_relaxed);
-    if (address == 0) break;
-    records[count++] = describe(address);
+    if (address == 0 || !describe(address, out)) break;
   }
   std::size_t taken = 0;
   while (count < batch && records_->pop(records[count])) {
@@ -161,7 +200,7 @@ void Trace::close() {
   trace::Record closed{};
   closed.kind = trace::Kind::closed;
   closed.begin = trace::now();
-  end_looks(looks_);
+  end_looks(looks_, false);
   add(closed);
   while (writing_.test_and_set(std::memory_order_acquire)) sched_yield();
   for (;;) {

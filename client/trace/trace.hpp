@@ -19,6 +19,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace parc::client {
 
@@ -29,8 +30,9 @@ public:
   Trace(Fd pipe, const std::string& host);
 
   [[nodiscard]] bool on() const { return records_.has_value(); }
-  // Whether it tells of first touches of pages.
+  // Whether it tells of first touches of pages, and of those of a program none of whose waits is released.
   [[nodiscard]] bool of_pages() const { return of_pages_; }
+  [[nodiscard]] bool unreleased() const { return unreleased_; }
 
   void add(trace::Record record);
   void write_some(); // when it is worth a system call
@@ -90,9 +92,12 @@ private:
 
   [[nodiscard]] static Result<Fd> file_in(const std::string& directory);
   [[nodiscard]] std::uint64_t site_of_call(const void* caller) const;
-  void end_looks(Looks& looks);
+  void end_looks(Looks& looks, bool found);
   bool write_batch();
   void note_site(std::uint64_t site);
+  struct Batch;
+  [[nodiscard]] bool describe(std::uint64_t site, Batch& batch);
+  [[nodiscard]] bool name_object(std::uint64_t base, std::string_view name, Batch& batch);
 
   __attribute__((tls_model("initial-exec"))) static thread_local std::uint64_t site_;
   __attribute__((tls_model("initial-exec"))) static thread_local Looks looks_;
@@ -104,9 +109,10 @@ private:
   std::atomic_flag writing_;
   std::array<std::atomic<std::uint64_t>, most_sites> sites_{}; // in the order in which they were seen
   std::size_t sites_written_ = 0;                              // under writing_
+  std::vector<std::uint64_t> objects_written_;                 // under writing_: where they are loaded
   bool host_written_ = false;                                  // under writing_
   bool under_mpi_ = false;                                     // what calls is a library itself
-  bool of_pages_ = false;
+  bool of_pages_ = false, unreleased_ = false;
 };
 
 } // namespace parc::client

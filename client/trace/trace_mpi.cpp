@@ -104,8 +104,9 @@ void Trace::name_peer(int peer, std::string_view address) {
   add(record);
 }
 
-void Trace::end_looks(Looks& looks) {
-  if (looks.number > 1 || looks.end - looks.begin > nothing_between) {
+void Trace::end_looks(Looks& looks, bool found) {
+  // One that found something at once is no wait here, and is one where messages take longer.
+  if (looks.number > 1 || looks.end - looks.begin > nothing_between || (found && unreleased_)) {
     trace::Record record{};
     record.kind = trace::Kind::call;
     record.call = trace::Call::wait;
@@ -121,7 +122,7 @@ void Trace::end_looks(Looks& looks) {
 Trace::Look::Look(Trace& trace, const void* site) : trace_(trace.on() ? &trace : nullptr), site_(site) {
   if (trace_ == nullptr) return;
   Looks& looks = looks_;
-  if (looks.number != 0 && worked() - looks.worked > nothing_between) trace_->end_looks(looks);
+  if (looks.number != 0 && worked() - looks.worked > nothing_between) trace_->end_looks(looks, false);
   if (++looks.number != 1) return;
   looks.begin = trace::now();
   looks.site = 0;
@@ -131,9 +132,10 @@ Trace::Look::~Look() {
   if (trace_ == nullptr) return;
   Looks& looks = looks_;
   looks.end = trace::now();
-  if (looks.site == 0 && (looks.number > 1 || looks.end - looks.begin > nothing_between))
+  if (looks.site == 0 &&
+      (looks.number > 1 || looks.end - looks.begin > nothing_between || (found_ && trace_->unreleased_)))
     looks.site = trace_->site_of_call(site_); // not for one that is no wait: it costs more than the look
-  if (found_) trace_->end_looks(looks);
+  if (found_) trace_->end_looks(looks, true);
   looks.worked = worked();
 }
 

@@ -23,6 +23,7 @@ enum class Kind : std::uint8_t {
   peer,    // peer: its number in this program, or -1: this program; address: what is the same in all programs
   touches, // of pages in a row, for the first time: begin, end, id, address and site as of a fault
   cost,    // released: what it costs to be woken for a touch, ns
+  object,  // address: where an object file is loaded that has sites; its path, in a Site, or a part of it
 };
 
 // Of touches, `bytes` and `first` say how far the first and the last page lie in the read, `context` how many
@@ -82,7 +83,9 @@ struct Site {
   Kind kind;
   std::array<char, 7> unused;
   std::uint64_t address;
-  std::array<char, 72> text; // zero terminated: file and offset, as addr2line(1) wants them, and the function
+  // Zero terminated: file and offset, as addr2line(1) wants them, and the function. A longer path of an
+  // object goes on in the next one of this address.
+  std::array<char, 72> text;
 };
 static_assert(sizeof(Site) == sizeof(Record));
 

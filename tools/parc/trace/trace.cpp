@@ -2,6 +2,7 @@
 #include "tools/parc/trace/trace.hpp"
 
 #include "shm/layout.hpp"
+#include "tools/parc/trace/source_lines.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -67,11 +68,12 @@ public:
     for (const auto& [rank, said] : ranks_) lost += said.lost;
     other["ranks"] = ranks_.size();
     other["lost_records"] = lost;
-    file_ << "{\"displayTimeUnit\":\"ms\",\"otherData\":" << text(other) << ",\"traceEvents\":[";
+    file_ << "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[";
     for (const auto& [rank, said] : ranks_)
       if (times_.contains(rank)) write_rank(rank, said);
     write_arrows();
-    file_ << "\n]}\n";
+    for (const auto& [object, why] : lines_.missing()) other["no_lines"].push_back(why); // known by now
+    file_ << "\n],\"otherData\":" << text(other) << "}\n";
   }
 
 private:
@@ -181,7 +183,7 @@ private:
   void write_blocked(std::uint64_t rank, const RankTrace& said, std::uint32_t thread, const Record& record,
                      const std::map<std::uint64_t, const Record*>& messages) {
     Json args = Json::object();
-    if (const auto site = said.sites.find(record.site); site != said.sites.end()) args["site"] = site->second;
+    if (record.site != 0) args["site"] = site_of(said, record);
     if (record.id != 0) args["operation"] = record.id;
     if (const auto message = messages.find(record.id); message != messages.end()) {
       args["message"] = name_of(*message->second);
@@ -202,10 +204,7 @@ private:
     write_slice(rank, thread, name, record.begin, record.end, std::move(args));
   }
 
-  static std::string site_of(const RankTrace& said, const Record& record) {
-    const auto site = said.sites.find(record.site);
-    return site == said.sites.end() ? fmt::format("{:#x}", record.site) : site->second;
-  }
+  std::string site_of(const RankTrace& said, const Record& record) { return lines_.place(said, record.site); }
 
   static std::string name_of(const Record& message) {
     if (is_one_sided(message)) {
@@ -307,13 +306,14 @@ private:
   const std::map<std::uint64_t, RankTrace>& ranks_;
   std::ofstream& file_;
   std::map<std::uint64_t, Times> times_;
+  SourceLines lines_;
   bool first_ = true;
 };
 
 // A program that does not know of the pipe may write to it, too.
 bool makes_sense(const Record& record) {
   const bool timed = record.kind == Kind::call || record.kind == Kind::fault || record.kind == Kind::touches;
-  return record.kind >= Kind::opened && record.kind <= Kind::cost && (!timed || record.begin <= record.end);
+  return record.kind >= Kind::opened && record.kind <= Kind::object && (!timed || record.begin <= record.end);
 }
 
 void take(RankTrace& said, const char* bytes) {
@@ -325,11 +325,14 @@ void take(RankTrace& said, const char* bytes) {
     said.lost += record.bytes;
   } else if (record.kind == Kind::peer) {
     said.peers[record.peer] = record.address;
-  } else if (record.kind == Kind::site) {
+  } else if (record.kind == Kind::site || record.kind == Kind::object) {
     trace::Site site;
     std::memcpy(&site, bytes, sizeof site);
     site.text.back() = '\0';
-    (site.address == 0 ? said.host : said.sites[site.address]) = site.text.data();
+    if (record.kind == Kind::object)
+      said.objects[site.address] += site.text.data();
+    else
+      (site.address == 0 ? said.host : said.sites[site.address]) = site.text.data();
   } else if (const auto earlier = said.under_way.find(record.id);
              record.kind == Kind::message && earlier != said.under_way.end()) {
     said.records[earlier->second] = record;

@@ -26,6 +26,7 @@ inline constexpr int trace_schema = 1; // of our own words in the file
 struct RankTrace {
   std::vector<trace::Record> records; // all but sites
   std::map<std::uint64_t, std::string> sites;
+  std::map<std::uint64_t, std::string> objects; // by where they are loaded: paths
   std::string host;
   std::uint64_t lost = 0;
   std::string rest; // the beginning of a record
@@ -44,9 +45,12 @@ private:
   std::map<std::uint64_t, RankTrace> ranks_;
 };
 
-// Makes FILE of the files that MPI's ranks have written into FILE.ranks, here or on other hosts, and removes
-// those; says on stderr which ranks are missing. Nothing happens where there is no such directory. `ended`:
-// as for write_trace.
+// What MPI's ranks have written into FILE.ranks, here or on other hosts; says on stderr which are missing.
+[[nodiscard]] Result<std::map<std::uint64_t, RankTrace>> gather_ranks(const std::string& file);
+void remove_ranks(const std::string& file); // that directory, and what they have written there
+
+// Makes FILE of that, and removes it. Nothing happens where there is no such directory. `ended`: as for
+// write_trace.
 [[nodiscard]] Result<void> gather_trace(const std::vector<std::string>& command, const std::string& file,
                                         std::uint64_t ended = 0);
 

@@ -103,11 +103,9 @@ void name_peers(std::vector<RankFile>& files) {
 
 } // namespace
 
-Result<void> gather_trace(const std::vector<std::string>& command, const std::string& file,
-                          std::uint64_t ended) {
+Result<std::map<std::uint64_t, RankTrace>> gather_ranks(const std::string& file) {
   const fs::path directory = file + trace::directory_suffix;
   std::error_code failure;
-  if (!fs::is_directory(directory, failure)) return success();
   std::vector<RankFile> files = read_files(directory, failure);
   std::string why; // some are missing
   if (!failure && !is_complete(files)) {
@@ -125,9 +123,23 @@ Result<void> gather_trace(const std::vector<std::string>& command, const std::st
   name_peers(files);
   std::map<std::uint64_t, RankTrace> ranks;
   for (RankFile& each : files) ranks[each.rank] = std::move(each.said);
-  PARC_TRY(write_trace(ranks, command, file, ended));
-  for (const RankFile& each : files) fs::remove(each.path, failure);
+  return ranks;
+}
+
+void remove_ranks(const std::string& file) {
+  const fs::path directory = file + trace::directory_suffix;
+  std::error_code failure;
+  for (const RankFile& each : read_files(directory, failure)) fs::remove(each.path, failure);
   fs::remove(directory, failure);
+}
+
+Result<void> gather_trace(const std::vector<std::string>& command, const std::string& file,
+                          std::uint64_t ended) {
+  std::error_code failure;
+  if (!fs::is_directory(file + trace::directory_suffix, failure)) return success();
+  PARC_TRY(ranks, gather_ranks(file));
+  PARC_TRY(write_trace(ranks, command, file, ended));
+  remove_ranks(file);
   return success();
 }
 

@@ -419,6 +419,8 @@ Result<void> summarize(const std::string& file) {
     for (const PlainJson& event : trace.at("traceEvents")) summary.take(event);
     const auto lost = trace.at("otherData").value("lost_records", std::uint64_t{0});
     summary.print();
+    for (const PlainJson& why : trace.at("otherData").value("no_lines", PlainJson::array()))
+      std::cout << '\n' << why.get<std::string>() << '\n';
     if (lost != 0)
       std::cout << fmt::format("\n{} records had no room and are missing: the sums above are too small\n",
                                lost);

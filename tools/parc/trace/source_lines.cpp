@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/parc/trace/source_lines.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <elfutils/libdwfl.h>
+#include <filesystem>
+#include <optional>
+#include <span>
+
+namespace parc::tools {
+namespace {
+
+struct Free {
+  void operator()(void* memory) const { std::free(memory); }
+};
+
+// What is called there was not written by who reads this: the C++ interface of parc, and what comes with the
+// compiler.
+bool is_of_a_library(std::string_view file) {
+  return file.ends_with("/parc/parc.hpp") || file.find("/include/c++/") != file.npos ||
+         file.find("/lib/gcc/") != file.npos;
+}
+
+std::string from_here(const std::string& file) {
+  std::error_code failure;
+  const std::string here = std::filesystem::current_path(failure).string() + "/";
+  return !failure && here.size() > 1 && file.starts_with(here) ? file.substr(here.size()) : file;
+}
+
+} // namespace
+
+// One program or library, whatever it was loaded at.
+class SourceLines::Object {
+public:
+  explicit Object(const std::string& path) : dwfl_(dwfl_begin(&callbacks)) {
+    if (!dwfl_) return;
+    dwfl_report_begin(dwfl_.get());
+    module_ = dwfl_report_offline(dwfl_.get(), path.c_str(), path.c_str(), -1);
+    dwfl_report_end(dwfl_.get(), nullptr, nullptr);
+    if (module_ == nullptr) {
+      why_not_ = dwfl_errmsg(-1);
+      return;
+    }
+    GElf_Addr bias = 0;
+    GElf_Ehdr header{};
+    Elf* const elf = dwfl_module_getelf(module_, &bias);
+    if (elf == nullptr || gelf_getehdr(elf, &header) == nullptr) {
+      why_not_ = "it is no program or library";
+      return;
+    }
+    at_its_addresses_ = header.e_type == ET_EXEC;
+    bias_ = bias;
+    Dwarf_Addr dwarf_bias = 0;
+    if (dwfl_module_getdwarf(module_, &dwarf_bias) == nullptr)
+      why_not_ = "it has no debug information (compile it with -g)";
+  }
+
+  [[nodiscard]] const std::string& why_not() const { return why_not_; }
+
+  // Of the instruction at this offset from where it was loaded, `base`.
+  [[nodiscard]] std::string line_at(std::uint64_t base, std::uint64_t offset) const {
+    if (module_ == nullptr || !why_not_.empty()) return {};
+    const Dwarf_Addr address = (at_its_addresses_ ? base : 0) + offset + bias_;
+    Dwfl_Line* const line = dwfl_module_getsrc(module_, address);
+    if (line == nullptr) return {};
+    int number = 0;
+    const char* const file = dwfl_lineinfo(line, nullptr, &number, nullptr, nullptr, nullptr);
+    if (file == nullptr) return {};
+    if (is_of_a_library(file))
+      if (const auto caller = caller_of_inlined(address)) return *caller;
+    return fmt::format("{}:{}", from_here(file), number);
+  }
+
+private:
+  // The innermost call to what was inlined there that does not stand in a library itself.
+  [[nodiscard]] std::optional<std::string> caller_of_inlined(Dwarf_Addr address) const {
+    Dwarf_Addr bias = 0;
+    Dwarf_Die* const unit = dwfl_module_addrdie(module_, address, &bias);
+    Dwarf_Die* found = nullptr;
+    if (unit == nullptr || dwarf_getscopes(unit, address - bias, &found) <= 0) return std::nullopt;
+    Dwarf_Die innermost = found[0];
+    std::free(found);
+    found = nullptr;
+    const int count = dwarf_getscopes_die(&innermost, &found);
+    const std::unique_ptr<Dwarf_Die, Free> owner(found);
+    Dwarf_Files* files = nullptr;
+    if (count <= 0 || dwarf_getsrcfiles(unit, &files, nullptr) != 0) return std::nullopt;
+    for (Dwarf_Die& scope : std::span(found, static_cast<std::size_t>(count))) {
+      if (dwarf_tag(&scope) != DW_TAG_inlined_subroutine) continue;
+      const auto file = number_in(scope, DW_AT_call_file), line = number_in(scope, DW_AT_call_line);
+      const char* const name = file ? dwarf_filesrc(files, *file, nullptr, nullptr) : nullptr;
+      if (name != nullptr && line && !is_of_a_library(name))
+        return fmt::format("{}:{}", from_here(name), *line);
+    }
+    return std::nullopt;
+  }
+
+  static std::optional<Dwarf_Word> number_in(Dwarf_Die& die, unsigned name) {
+    Dwarf_Attribute attribute{};
+    Dwarf_Word number = 0;
+    if (dwarf_attr(&die, name, &attribute) == nullptr || dwarf_formudata(&attribute, &number) != 0)
+      return std::nullopt;
+    return number;
+  }
+
+  static char* debug_path;
+  static constexpr Dwfl_Callbacks callbacks{.find_elf = dwfl_build_id_find_elf,
+                                            .find_debuginfo = dwfl_standard_find_debuginfo,
+                                            .section_address = dwfl_offline_section_address,
+                                            .debuginfo_path = &debug_path};
+  struct End {
+    void operator()(Dwfl* dwfl) const { dwfl_end(dwfl); }
+  };
+
+  std::unique_ptr<Dwfl, End> dwfl_;
+  Dwfl_Module* module_ = nullptr; // of dwfl_
+  bool at_its_addresses_ = false; // it cannot be loaded anywhere else
+  Dwarf_Addr bias_ = 0;
+  std::string why_not_;
+};
+
+char* SourceLines::Object::debug_path = nullptr; // the usual ones
+
+SourceLines::SourceLines() = default;
+SourceLines::~SourceLines() = default;
+
+SourceLines::Object& SourceLines::object(const std::string& path) {
+  auto& known = objects_[path];
+  if (known) return *known;
+  known = std::make_unique<Object>(path);
+  if (!known->why_not().empty()) missing_[path] = fmt::format("no lines of {}: {}", path, known->why_not());
+  return *known;
+}
+
+std::string SourceLines::line_of(const RankTrace& rank, std::uint64_t site) {
+  auto loaded = rank.objects.upper_bound(site - 1);
+  if (site == 0 || loaded == rank.objects.begin()) return {};
+  const auto& [base, path] = *--loaded;
+  const std::uint64_t offset = site - 1 - base; // of the call, not of what is behind it
+  const auto [known, added] = known_.try_emplace({path, offset});
+  if (added) known->second = object(path).line_at(base, offset);
+  return known->second;
+}
+
+bool SourceLines::knows(const RankTrace& rank, std::uint64_t site) {
+  return !line_of(rank, site).empty();
+}
+
+std::string SourceLines::place(const RankTrace& rank, std::uint64_t site) {
+  if (std::string line = line_of(rank, site); !line.empty()) return line;
+  const auto text = rank.sites.find(site);
+  return text == rank.sites.end() ? fmt::format("{:#x}", site) : text->second;
+}
+
+} // namespace parc::tools

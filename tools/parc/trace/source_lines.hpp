@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Places of a traced program as its source has them: file and line by the debug information of what they lie
+// in, where that is here and has any. A place in a header of parc's or of the compiler's that is inlined is
+// that of who called it.
+#pragma once
+
+#include "tools/parc/trace/trace.hpp"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace parc::tools {
+
+class SourceLines {
+public:
+  SourceLines();
+  ~SourceLines();
+
+  // "solver.c:92"; where no line is known what the trace has, as "solver+0x1234 exchange". A file below the
+  // working directory is named from there.
+  [[nodiscard]] std::string place(const RankTrace& rank, std::uint64_t site);
+  [[nodiscard]] bool knows(const RankTrace& rank, std::uint64_t site); // its line
+
+  // Why lines of some places are not known, a sentence for each object; empty: all are.
+  [[nodiscard]] const std::map<std::string, std::string>& missing() const { return missing_; }
+
+private:
+  class Object;
+  [[nodiscard]] std::string line_of(const RankTrace& rank, std::uint64_t site); // empty: not known
+  [[nodiscard]] Object& object(const std::string& path);
+
+  std::map<std::string, std::unique_ptr<Object>> objects_;
+  std::map<std::string, std::string> missing_;
+  std::map<std::pair<std::string, std::uint64_t>, std::string> known_; // object and offset
+};
+
+} // namespace parc::tools
