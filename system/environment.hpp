@@ -50,7 +50,9 @@ inline constexpr const char* env_early_release = "PARC_EARLY_RELEASE";
 // or, where another launcher than parc run started it, from parc mpi: the directory for its file,
 // WORLD.RANK.RANKS. Read by parcd and libparc, which removes it.
 inline constexpr const char* env_trace = "PARC_TRACE";
-// Anything: a trace tells of the first touch of each page, too. Read by libparc.
+// Anything: a trace tells of the first touch of each page, too; "unreleased": of a program none of whose
+// waits is released early. Read by libparc.
 inline constexpr const char* env_trace_pages = "PARC_TRACE_PAGES";
+inline constexpr const char* trace_pages_unreleased = "unreleased";
 
 } // namespace parc

@@ -359,7 +359,7 @@ int Waiter::finish_write(parc_op id, Slot slot, parc_status& status, Release rel
 // when it has begun. What a get's status says is known from the start.
 Waiter::Release Waiter::release_of(Slot slot, Release most) const {
   const Operations::Entry& entry = operations_.entry(slot);
-  if (!guards_.can_guard(slot)) return Release::never;
+  if (!guards_.can_guard(slot) || guards_.only_traces()) return Release::never;
   if (entry.kind == shm::RequestKind::get && most != Release::never) most = Release::at_once;
   if (entry.local) most = std::min(most, Release::when_begun);
   switch (guards_.level_for(entry)) {

@@ -172,7 +172,8 @@ bool Guards::release_read(parc_op id, Slot slot, parc_status& status) {
 // were copied when they began, and their waits return at once.
 bool Guards::release_write(parc_op id, Slot slot, parc_status& status) {
   const Operations::Entry& entry = operations_.entry(slot);
-  const bool may = possible_ && (entry.is(MessageFlags::early) || wanted(shm::RequestKind::write));
+  const bool may =
+      possible_ && !only_traces() && (entry.is(MessageFlags::early) || wanted(shm::RequestKind::write));
   if (!may || entry.length < page_size() || entry.pieces.size() > Guard::most_pieces) return false;
   const bool cheaper = cost_of_guarding(entry.length) < hand_over_.patience(slot);
   return (entry.is(MessageFlags::early) || cheaper) && add(make_guard(id, slot), status);

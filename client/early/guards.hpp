@@ -80,6 +80,8 @@ public:
   [[nodiscard]] bool should_pay(const void* buffer) {
     return page_trace_.on() || (budget_.allows(coarse_ms) && benefit_.expected({buffer, Trace::site()}));
   }
+  // Pages are traced as where waits are released, and none is.
+  [[nodiscard]] bool only_traces() const { return page_trace_.on() && trace_.unreleased(); }
   // Whether releases pause now, as they did not pay; nobody need prepare for one.
   [[nodiscard]] bool pauses() const { return !page_trace_.on() && budget_.pauses(coarse_ms); }
   // Charges to the budget: what it has cost to prepare a read for its release; and, as one in vain, a read

@@ -15,13 +15,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <iostream>
 
 namespace parc::tools {
 namespace {
 
 constexpr int c_interface_version = 0; // libparc.so.0
-constexpr std::string_view empty_level = "--early-release=";
+constexpr std::array<std::string_view, 2> with_own_default{"--early-release", "--advise"};
 
 std::string version() {
   return fmt::format("parc {}\nC interface {}\nsegment {}\nwire {}\n", PARC_VERSION, c_interface_version,
@@ -45,8 +46,9 @@ public:
       CLI::App* const app = app_.add_subcommand(command.name, command.help);
       command.options(*app);
       be_strict(*app);
-      for (CLI::Option* const option : app->get_options())
-        if (option->check_lname("early-release")) option->disable_flag_override(false); // its level follows =
+      for (CLI::Option* const option : app->get_options()) // what they are to be follows =
+        if (std::ranges::find(with_own_default, option->get_name()) != with_own_default.end())
+          option->disable_flag_override(false);
       app->allow_extras();
       commands_.push_back({std::move(command), app});
     }
@@ -61,8 +63,9 @@ public:
     if (named != nullptr && named->command.take_words)
       if (const std::string wrong = named->command.take_words(*named->app, words); !wrong.empty())
         return fail(wrong, wrong_words);
-    if (std::ranges::find(words, empty_level) != words.end()) // which the parser takes for no level
-      return fail("--early-release: the value is empty; leave it out, or give it one", wrong_words);
+    for (const std::string_view option : with_own_default) // the parser takes an empty value for none
+      if (std::ranges::find(words, std::string(option) + "=") != words.end())
+        return fail(fmt::format("{}: the value is empty; leave it out, or give it one", option), wrong_words);
     if (const auto problem = read_all_options(app_, words)) return fail(*problem, wrong_words);
     try {
       std::ranges::reverse(words); // as the parser takes them

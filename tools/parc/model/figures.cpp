@@ -27,7 +27,7 @@ struct Panel {
   std::vector<Curve> curves;
 };
 
-struct Figure {
+struct PaperFigure {
   std::string name, title;
   std::vector<Panel> panels;
 };
@@ -55,7 +55,7 @@ Panel gain_over_gamma(std::vector<double> fractions) {
   return panel;
 }
 
-Figure gain_over_granularities(const std::string& name, double omega) {
+PaperFigure gain_over_granularities(const std::string& name, double omega) {
   Panel software{"software granularity {/Symbol g}_s", "gain", 0.1, 100, true, {}};
   Panel hardware{"hardware granularity {/Symbol g}_h", "gain", 0.1, 100, true, {}};
   for (const double gamma : granularities) {
@@ -69,7 +69,7 @@ Figure gain_over_granularities(const std::string& name, double omega) {
   return {name, fmt::format("Gain, {{/Symbol W}} = {:g}", omega), {software, hardware}};
 }
 
-Figure gain_over_overhead() {
+PaperFigure gain_over_overhead() {
   constexpr double gamma = 5;
   Panel software{"software granularity {/Symbol g}_s", "gain", 0.1, 100, true, {}};
   Panel hardware{"hardware granularity {/Symbol g}_h", "gain", 0.1, 100, true, {}};
@@ -88,8 +88,8 @@ struct Case {
 };
 
 // Speedups without hiding (dashed) and with it, and the gain, over p.
-Figure over_processors(const std::string& name, const std::string& title, const std::vector<Case>& cases,
-                       double most) {
+PaperFigure over_processors(const std::string& name, const std::string& title, const std::vector<Case>& cases,
+                            double most) {
   Panel speeds{"processors p", "speedup", 1, most, false, {}};
   Panel gains{"processors p", "gain", 1, most, false, {}};
   const Program* drawn = nullptr; // without hiding: once, where only f differs
@@ -118,7 +118,7 @@ double mesh(double p) {
   return std::sqrt(p);
 }
 
-Figure conjugate_gradients() {
+PaperFigure conjugate_gradients() {
   const ConjugateGradients cg{
       .flop = 3e-6, .startup = 5.3e-6, .word = 4.8e-6, .unknowns = 10'000, .nonzeroes = 5};
   Panel speeds{"processors p", "speedup", 1, 1000, false, {}};
@@ -129,7 +129,7 @@ Figure conjugate_gradients() {
   return {"figure-24", "Conjugate gradients", {speeds, gains}};
 }
 
-std::vector<Figure> all_figures() {
+std::vector<PaperFigure> all_figures() {
   const std::vector<double> ideal{1}, fractions{1, 0.75, 0.5, 0.25, 0};
   const auto two = [](double) { return 2.0; };
   constexpr double lambda = 10'000, p = 300;
@@ -176,7 +176,7 @@ std::string data_of(const Panel& panel, const Curve& curve, const std::string& n
 constexpr const char* colours[] = {"#0072B2", "#E69F00", "#009E73", "#CC79A7",
                                    "#D55E00", "#56B4E9", "#777777"};
 
-std::string script_of(const Figure& figure, const std::string& picture) {
+std::string script_of(const PaperFigure& figure, const std::string& picture) {
   std::string quoted = picture; // as gnuplot writes a string
   for (std::size_t at = 0; (at = quoted.find('\'', at)) != quoted.npos; at += 2) quoted.insert(at, "'");
   std::string text = fmt::format("set terminal svg size 1080,400 font 'sans,12' background 'white' enhanced\n"
@@ -213,7 +213,7 @@ Result<void> draw_figures(const std::string& directory) {
   std::filesystem::create_directories(directory, failure);
   if (failure) return error(failure.value(), "cannot make {}: {}", directory, failure.message());
   std::vector<Child> children;
-  for (const Figure& figure : all_figures()) {
+  for (const PaperFigure& figure : all_figures()) {
     const std::string script = fmt::format("{}/{}.gnuplot", directory, figure.name);
     std::ofstream file(script);
     file << script_of(figure, fmt::format("{}/{}.svg", directory, figure.name));

@@ -87,7 +87,7 @@ Result<NamedLink> read_probed_link(const std::string& file) {
                    {*startup_us * 1e-6, *bandwidth * 1e6}};
 }
 
-Result<Machine> parse_machine(const std::string& text) {
+Result<ModelMachine> parse_machine(const std::string& text) {
   const auto pair = split(text);
   const auto gamma = pair ? number(pair->first) : std::nullopt,
              omega = pair ? number(pair->second) : std::nullopt;
@@ -96,7 +96,7 @@ Result<Machine> parse_machine(const std::string& text) {
                  "{} is no machine; write it as H1=5,0.2: a name, its hardware granularity, and what hiding "
                  "costs there, Omega",
                  quote(text));
-  return Machine{pair->name, *gamma, *omega};
+  return ModelMachine{pair->name, *gamma, *omega};
 }
 
 Result<GranularityRange> parse_granularity(const std::string& text) {

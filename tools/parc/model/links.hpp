@@ -19,12 +19,12 @@ struct NamedLink {
 // What parc probe --json has printed.
 [[nodiscard]] Result<NamedLink> read_probed_link(const std::string& file);
 
-struct Machine {
+struct ModelMachine {
   std::string name;
   double gamma_h, omega;
 };
 // NAME=GAMMA,OMEGA or GAMMA,OMEGA, as "H1=5,0.2".
-[[nodiscard]] Result<Machine> parse_machine(const std::string& text);
+[[nodiscard]] Result<ModelMachine> parse_machine(const std::string& text);
 
 struct GranularityRange {
   double least, most;

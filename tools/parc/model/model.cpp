@@ -38,8 +38,8 @@ constexpr Quantity alone_quantity{"--alone", time_units, longest_s, "2s"};
 constexpr Quantity bytes_quantity{"--bytes", size_units, 1e15, "800000 or 64KiB"};
 constexpr std::uint64_t most_processors = 100'000;
 
-std::string digits(double value) {   // four that count
-  if (std::isinf(value)) return "-"; // no limit
+std::string four_digits(double value) { // four that count
+  if (std::isinf(value)) return "-";    // no limit
   if (value == 0) return "0";
   const int whole = static_cast<int>(std::floor(std::log10(value))) + 1;
   return fmt::format("{:.{}f}", value, std::clamp(4 - whole, 0, 6));
@@ -59,7 +59,7 @@ struct Report {
       const Json& value = values[i];
       object[keys[i]] = value.is_number_float() && !std::isfinite(value.get<double>()) ? Json() : value;
       row.texts.push_back(value.is_string()         ? value.get<std::string>()
-                          : value.is_number_float() ? digits(value.get<double>())
+                          : value.is_number_float() ? four_digits(value.get<double>())
                           : value.is_null()         ? "-"
                                                     : value.dump());
     }
@@ -131,7 +131,7 @@ void add_links(const ModelOptions& options, const Task& task, const std::vector<
   all["links"] = steps.json;
   all["granularities"] = advice.json;
   all["fastest"] = best->name;
-  reports.emplace_back(fmt::format("a step whose tasks calculate {} ms", digits(task.calculation * 1e3)),
+  reports.emplace_back(fmt::format("a step whose tasks calculate {} ms", four_digits(task.calculation * 1e3)),
                        std::move(steps));
   reports.emplace_back("how long a task should calculate for its messages", std::move(advice));
 }
@@ -178,7 +178,7 @@ void add_processors(const ModelOptions& options, double alone, const Task& task,
   ends.add({"blocking", blocking.p, blocking.value, up_to(s)});
   ends.add({"hidden", hidden.p, hidden.value, up_to(s_lh)});
   all["processors"].push_back({{"link", link.name}, {"steps", report.json}, {"best", ends.json}});
-  reports.emplace_back(fmt::format("{}: processors, with {} ms on one", link.name, digits(alone * 1e3)),
+  reports.emplace_back(fmt::format("{}: processors, with {} ms on one", link.name, four_digits(alone * 1e3)),
                        std::move(report));
   reports.emplace_back(fmt::format("{}: for speed, and for efficiency", link.name), std::move(ends));
 }

@@ -7,6 +7,7 @@
 #include "system/observe/trace.hpp"
 #include "system/oom_score.hpp"
 #include "system/standard_streams.hpp"
+#include "tools/parc/advice/advice.hpp"
 #include "tools/parc/run/commands.hpp"
 #include "tools/parc/trace/trace.hpp"
 
@@ -28,9 +29,11 @@ namespace parc::tools {
 namespace {
 
 struct MpiOptions {
-  std::string early_release;      // a level of parc_set_release; empty: none
-  std::string trace;              // file; empty: none
-  bool trace_pages = false;       // it tells of first touches, too
+  std::string early_release; // a level of parc_set_release; empty: none
+  std::string trace;         // file; empty: none
+  bool only_advises = false; // and the trace is nobody's
+  bool trace_pages = false;  // it tells of first touches, too
+  AdviceOptions advice;
   std::vector<std::string> words; // mpirun's
 };
 
@@ -108,9 +111,11 @@ Result<std::vector<std::string>> variables_for(const MpiOptions& options) {
     PARC_TRY(directory, directory_of(options.trace));
     variables.push_back(fmt::format("{}={}", env_trace, directory));
   }
-  if (options.trace_pages) variables.push_back(fmt::format("{}=yes", env_trace_pages));
-  const std::string level =
-      options.early_release.empty() && options.trace_pages ? "gets" : options.early_release;
+  const bool advises = options.advice.any();
+  if (advises || options.trace_pages)
+    variables.push_back(fmt::format("{}={}", env_trace_pages, advises ? trace_pages_unreleased : "yes"));
+  std::string level = options.early_release;
+  if (level.empty() && (advises || options.trace_pages)) level = advises ? "envelope" : "gets";
   if (level.empty()) return variables;
   variables.push_back(fmt::format("{}={}", env_early_release, level));
   if (level == "off" && !options.trace_pages) return variables;
@@ -209,7 +214,13 @@ int run_traced(std::vector<std::string>& line, const MpiOptions& options) {
       return error(failure.value(), "cannot write a trace to {}: {}", options.trace, failure.message());
     PARC_TRY(ended, run_beside(line));
     status = ended;
-    return gather_trace(command, options.trace, real_time());
+    const std::uint64_t now = real_time();
+    PARC_TRY(ranks, gather_ranks(options.trace));
+    if (!options.only_advises) {
+      PARC_TRY(write_trace(ranks, command, options.trace, now));
+    }
+    remove_ranks(options.trace);
+    return options.advice.any() ? advise(ranks, options.advice, ReleaseAt::beginning) : success();
   }();
   if (traced) return status;
   fmt::print(stderr, "parc: {}\n", traced.error().text);
@@ -266,7 +277,18 @@ std::size_t values_of_mpiruns_option(std::string_view option) {
   return option == "wd" || option == "xterm" || std::ranges::find(with_one, option) != with_one.end() ? 1 : 0;
 }
 
-int mpi(const MpiOptions& options) {
+// Without a file that somebody has asked for, one of a name that no other has on any host.
+void name_trace(MpiOptions& options) {
+  options.only_advises = options.advice.any() && options.trace.empty();
+  if (!options.only_advises) return;
+  std::error_code failure;
+  const auto directory = std::filesystem::temp_directory_path(failure);
+  options.trace =
+      fmt::format("{}/parc-advise-{}-{}", failure ? "/tmp" : directory.string(), getpid(), real_time());
+}
+
+int mpi(MpiOptions options) {
+  name_trace(options);
   const int failed = options.words.empty() ? status_failure : status_failed;
   const Mpirun launcher = find_mpirun();
   if (launcher.name.empty()) {
@@ -277,6 +299,10 @@ int mpi(const MpiOptions& options) {
         launcher.other.empty() ? "" : fmt::format(" (mpirun is \"{}\")", launcher.other));
     return failed;
   }
+  if (const auto makes_sense = check(options.advice); !makes_sense) {
+    fmt::print(stderr, "parc: {}\n", makes_sense.error().text);
+    return failed;
+  }
   const auto variables = variables_for(options);
   if (!variables) {
     fmt::print(stderr, "parc: {}\n", variables.error().text);
@@ -284,6 +310,10 @@ int mpi(const MpiOptions& options) {
   }
   std::vector<std::string> line = line_of(launcher.name, variables.value(), options.words);
   if (options.words.empty()) {
+    if (options.advice.any()) {
+      fmt::print(stderr, "parc: --advise runs a program: parc mpi --advise -np 2 ./app\n");
+      return status_usage;
+    }
     print(line, variables.value(), options.trace);
     return 0;
   }
@@ -300,9 +330,10 @@ void take_mpiruns(std::vector<std::string>& words, MpiOptions& options) {
   auto word = words.begin() + 1;
   while (word != words.end() && word->starts_with('-')) {
     const bool is_ours = word->starts_with("--early-release") || word->starts_with("--trace") ||
+                         word->starts_with("--advise") || *word == "--link" || word->starts_with("--link=") ||
                          ((*word == "-h" || *word == "--help") && options.words.empty());
-    const auto values = static_cast<std::ptrdiff_t>(is_ours ? std::size_t{*word == "--trace"}
-                                                            : values_of_mpiruns_option(*word));
+    const auto values = static_cast<std::ptrdiff_t>(
+        is_ours ? std::size_t{*word == "--trace" || *word == "--link"} : values_of_mpiruns_option(*word));
     const auto end = word + 1 + std::min(values, words.end() - word - 1);
     auto& to = is_ours ? ours : options.words;
     to.insert(to.end(), word, end);
@@ -331,6 +362,7 @@ Command mpi_command() {
             app.add_flag("--trace-pages", options->trace_pages,
                          "Let the trace tell when each page of what is released early is first touched")
                 ->needs("--trace");
+            add_advice(app, options->advice);
             app.footer("What follows is mpirun's: parc mpi -np 4 ./app. Nothing: the line is printed.");
           },
       .run = [options] { return mpi(*options); },

@@ -4,6 +4,7 @@
 #include "jobs/program.hpp"
 #include "system/environment.hpp"
 #include "system/start_kernel.hpp"
+#include "tools/parc/advice/advice.hpp"
 #include "tools/parc/hosts/hosts.hpp"
 #include "tools/parc/hosts/start_hosts.hpp"
 #include "tools/parc/hosts/up_hosts.hpp"
@@ -49,6 +50,7 @@ struct RunOptions {
   std::string bind = "none"; // or "core"
   std::string trace;         // file; empty: none
   bool trace_pages = false;  // it tells of first touches, too
+  AdviceOptions advice;
   std::string early_release; // a level of parc_set_release; empty: as the environment says
   std::string runtime_dir;
   std::vector<std::string> command;
@@ -133,8 +135,11 @@ Result<Program> describe_program(const RunOptions& options) {
   std::vector<std::string> asked = options.environment;
   if (!options.early_release.empty())
     asked.push_back(fmt::format("{}={}", env_early_release, options.early_release));
-  if (!options.trace.empty()) asked.push_back(fmt::format("{}=yes", env_trace));
-  if (options.trace_pages) {
+  if (!options.trace.empty() || options.advice.any()) asked.push_back(fmt::format("{}=yes", env_trace));
+  if (options.advice.any()) {
+    asked.push_back(fmt::format("{}={}", env_trace_pages, trace_pages_unreleased));
+    asked.push_back(fmt::format("{}=full", env_early_release));
+  } else if (options.trace_pages) {
     asked.push_back(fmt::format("{}=yes", env_trace_pages));
     if (options.early_release.empty() && std::getenv(env_early_release) == nullptr)
       asked.push_back(fmt::format("{}=gets", env_early_release));
@@ -371,6 +376,11 @@ Result<int> run_once(const RunOptions& options, const tool::Run& request, Deadli
     if (!written) std::cerr << "parc: " << written.error().text << '\n';
     lost = lost || !written;
   }
+  if (options.advice.any()) {
+    const auto advised = advise(terminal.trace().ranks(), options.advice, ReleaseAt::once);
+    if (!advised) std::cerr << "parc: " << advised.error().text << '\n';
+    lost = lost || !advised;
+  }
   // What the job itself ended with counts, unless that was well.
   if (lost && status && status.value() == 0) return status_failed;
   return status;
@@ -409,6 +419,7 @@ Result<void> start_missing(const RunOptions& options, const tool::Unreached& mis
 }
 
 Result<int> run_job(const RunOptions& options) {
+  PARC_TRY(check(options.advice));
   PARC_TRY(hosts, named_hosts(options.named));
   if (hosts.empty()) hosts = hosts_of_up(options.runtime_dir);
   PARC_TRY(request, describe_places(options, hosts));
@@ -532,6 +543,7 @@ void add_options(CLI::App& app, RunOptions& options) {
                "Let the trace tell when each page of what is released early is first touched, and parc trace "
                "suggest an order and strips")
       ->needs("--trace");
+  add_advice(app, options.advice);
   app.add_flag("--keep-going", options.keep_going, "Let the other ranks go on when one fails");
   app.add_flag("--tag-output", options.tag_output, "Put [RANK] before every line of output");
   add_runtime_dir(app, options.runtime_dir);

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/parc/advice/predictions.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace parc::tools {
+namespace {
+
+using model::Replayed;
+using model::Waits;
+using model::Wire;
+using model::Wires;
+
+constexpr double long_path = 2.5e-3;  // s, one way: where parcd makes more streams than one
+constexpr double releasing = 5e-6;    // s: two calls of mprotect, and the guard
+constexpr double steps_apart = 0.001; // of a step: less is no difference
+
+class Predictor {
+public:
+  explicit Predictor(const TracedRun& traced) : traced_(traced), now_(replayed(traced.wires, {})) {}
+
+  [[nodiscard]] double now() const { return now_; }
+  // What was measured, times the ratio of two replays.
+  [[nodiscard]] double step(const Wires& wires, const Waits& waits) const {
+    return now_ <= 0 ? traced_.step : traced_.step * replayed(wires, waits) / now_;
+  }
+  [[nodiscard]] double only_messages() const {
+    const model::Run run = model::only_messages(traced_.run);
+    return traced_.step * step_of(model::replay(run, traced_.wires, {})) / now_;
+  }
+
+  // Of all wires between two hosts.
+  template <class Change> [[nodiscard]] Wires changed(const Change& change) const {
+    Wires wires = traced_.wires;
+    for (std::size_t from = 0; from < wires.hosts(); ++from)
+      for (std::size_t to = 0; to < wires.hosts(); ++to)
+        if (from != to) change(wires.between(from, to));
+    return wires;
+  }
+
+private:
+  [[nodiscard]] static double step_of(const Replayed& replayed) {
+    const auto& marks = replayed.marks;
+    return marks.size() < 2 ? 0 : (marks.back() - marks.front()) / static_cast<double>(marks.size() - 1);
+  }
+  [[nodiscard]] double replayed(const Wires& wires, const Waits& waits) const {
+    return step_of(model::replay(traced_.run, wires, waits));
+  }
+
+  const TracedRun& traced_;
+  double now_;
+};
+
+void find_limit(const Predictor& predictor, const TracedRun& traced, Predictions& predictions) {
+  const double no_latency = predictor.step(predictor.changed([](Wire& wire) { wire.latency = 0; }), {});
+  const double any_rate = predictor.step(
+      predictor.changed([](Wire& wire) { wire.bandwidth = std::numeric_limits<double>::infinity(); }), {});
+  predictions.calculation = predictor.step(predictor.changed([](Wire& wire) {
+    wire = {0, std::numeric_limits<double>::infinity()};
+  }),
+                                           {});
+  if (predictions.calculation > 0.95 * traced.step) {
+    predictions.without_limit = predictions.calculation;
+    return;
+  }
+  predictions.limit = no_latency < any_rate ? Limit::latency : Limit::bandwidth;
+  predictions.without_limit = std::min(no_latency, any_rate);
+}
+
+} // namespace
+
+Predictions predict(const TracedRun& traced, const std::vector<NamedLink>& links, ReleaseAt at) {
+  const Predictor predictor(traced);
+  Predictions predictions;
+  predictions.replayed = predictor.now();
+  predictions.hidden = predictor.step(traced.wires, {.where = Waits::Where::touches});
+  predictions.released = predictor.step(
+      traced.wires, {.where = at == ReleaseAt::once ? Waits::Where::released : Waits::Where::begun,
+                     .release = releasing,
+                     .wake = traced.wake});
+  find_limit(predictor, traced, predictions);
+  predictions.messages = predictor.only_messages();
+  predictions.best =
+      std::min({traced.step, predictions.hidden, std::max(predictions.calculation, predictions.messages)});
+
+  const bool is_long = [&] {
+    for (std::size_t from = 0; from < traced.wires.hosts(); ++from)
+      for (std::size_t to = 0; to < traced.wires.hosts(); ++to)
+        if (from != to && traced.wires.between(from, to).latency >= long_path) return true;
+    return false;
+  }();
+  for (const int streams : {2, 4})
+    if (is_long)
+      predictions.others.push_back(
+          {fmt::format("streams_{}", streams),
+           fmt::format("{} times the bandwidth, as by {} streams", streams, streams),
+           predictor.step(predictor.changed([&](Wire& wire) { wire.bandwidth *= streams; }), {})});
+  for (const NamedLink& each : links) {
+    const Wires wires = predictor.changed([&](Wire& wire) {
+      wire = {each.link.startup, each.link.bandwidth};
+    });
+    predictions.others.push_back({each.name, fmt::format("on {}", each.name), predictor.step(wires, {})});
+    predictions.others.push_back({each.name + ", hidden", fmt::format("on {}, hidden", each.name),
+                                  predictor.step(wires, {.where = Waits::Where::touches})});
+  }
+  for (std::uint32_t place = 0; place < traced.places.size(); ++place) {
+    if (traced.places[place].waits == 0) continue;
+    const double step = predictor.step(traced.wires, {.where = Waits::Where::touches, .place = place});
+    predictions.lines.push_back({place, step});
+  }
+  std::ranges::stable_sort(predictions.lines, [&](const LinePrediction& a, const LinePrediction& b) {
+    if (std::abs(a.step - b.step) > steps_apart * traced.step) return a.step < b.step;
+    return traced.places[a.place].waited > traced.places[b.place].waited;
+  });
+  return predictions;
+}
+
+} // namespace parc::tools
