@@ -41,7 +41,12 @@ bool PageTrace::add(const Guard& guard) {
 PageTrace::Transfer* PageTrace::new_transfer(const Guard& guard) {
   const auto found = std::ranges::find(transfers_, 0u, &Transfer::runs);
   if (found == transfers_.end()) return nullptr;
-  *found = {.runs = 0, .pieces = guard.pieces, .piece = guard.piece, .adopted = guard.adopted, .touches = {}};
+  *found = {.runs = 0,
+            .pieces = guard.pieces,
+            .piece = guard.piece,
+            .adopted = guard.adopted,
+            .touched = false,
+            .touches = {}};
   found->touches.id = static_cast<std::uint64_t>(guard.id);
   return &*found;
 }
@@ -55,7 +60,13 @@ void PageTrace::put(std::size_t at, const Run& run) {
 void PageTrace::erase(std::size_t at) {
   Transfer& transfer = transfers_[runs_[at].transfer];
   runs_.erase(runs_.begin() + static_cast<std::ptrdiff_t>(at));
-  if (--transfer.runs == 0) say(transfer);
+  if (--transfer.runs != 0) return;
+  say(transfer);
+  if (transfer.touched) return;
+  transfer.touches.kind = trace::Kind::touches;
+  transfer.touches.thread = Trace::thread();
+  transfer.touches.begin = transfer.touches.end = trace::now();
+  trace_.add(transfer.touches);
 }
 
 // What of a run is opened.
@@ -100,6 +111,7 @@ void PageTrace::note(Transfer& transfer, const Touch& touch) {
     touches.bytes = offset;
     touches.site = touch.site;
   }
+  transfer.touched = true;
   ++touches.context;
   touches.first = offset;
   touches.end = touch.end;

@@ -4,7 +4,8 @@
 // in a call, or its buffer is used again. Only pages that lie whole in the buffer, as what lies beside it is
 // others'.
 //
-// Touches of a transfer page by page, up or down, are one record. The table is bounded: where a touch would
+// Touches of a transfer page by page, up or down, are one record; of one that nobody has touched before its
+// buffer was used again there is one, too. The table is bounded: where a touch would
 // leave more stretches than have room, all of the stretch that it lies in is opened, and not heard of.
 //
 // As the guards' table it makes no system call, and from its construction on takes no memory; it is used
@@ -49,6 +50,7 @@ private:
     std::uint32_t pieces;
     std::array<iovec, Guard::most_pieces> piece;
     Adopted adopted;
+    bool touched;
     trace::Record touches; // in a row; `context` is how many
   };
   struct Run { // of pages that are closed

@@ -27,7 +27,8 @@ enum class Kind : std::uint8_t {
 };
 
 // Of touches, `bytes` and `first` say how far the first and the last page lie in the read, `context` how many
-// they are, and `released` how long of the time the fault's handler had, in ns.
+// they are, none where nobody touched any until its buffer was used again, and `released` how long of the
+// time the fault's handler had, in ns.
 
 enum class Call : std::uint8_t {
   other, // a call that does not wait

@@ -109,6 +109,19 @@ BOOST_AUTO_TEST_CASE(touches_in_a_row_are_one_record) {
   BOOST_TEST(said[1].context == 3);
 }
 
+// Its buffer was used again: that is known of it, too.
+BOOST_AUTO_TEST_CASE(what_nobody_touches_is_told_of) {
+  Traced traced;
+  BOOST_TEST(traced.pages->add(read_of(5, {{base, base + 4 * page}})));
+  BOOST_TEST(traced.pages->add(read_of(6, {{base + 8 * page, base + 12 * page}})));
+  BOOST_TEST(traced.touch(base + 9 * page));
+  traced.pages->open({0, UINTPTR_MAX}, nothing);
+  const auto said = traced.said();
+  BOOST_REQUIRE(said.size() == 2u);
+  BOOST_TEST((said[0].id == 5 && said[0].context == 0));
+  BOOST_TEST((said[1].id == 6 && said[1].context == 1));
+}
+
 BOOST_AUTO_TEST_CASE(a_pause_ends_a_row) {
   Traced traced;
   BOOST_TEST(traced.pages->add(read_of(5, {{base, base + 12 * page}})));

@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(a_run_is_replayed_as_it_was) {
 }
 
 BOOST_AUTO_TEST_CASE(what_is_touched_late_can_be_hidden) {
-  const auto links = std::vector<NamedLink>{{"slow", {0.002, 5e7}}};
+  const auto links = std::vector<NamedLink>{{"slow", {0.002, 5e7 / 0.955}}};
   const Predictions late = predict(make_run(exchange(20, 6000, 5900)), links, ReleaseAt::once);
   BOOST_TEST(late.hidden == 0.006, boost::test_tools::tolerance(0.02));
   BOOST_TEST(late.released == 0.006, boost::test_tools::tolerance(0.02));

@@ -7,6 +7,7 @@
 #include "tools/parc/trace/source_lines.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -57,9 +58,20 @@ public:
              {"calculation_ms", predictions_.calculation * 1e3},
              {"messages_ms", predictions_.messages * 1e3},
              {"limit", name_of(predictions_.limit)},
+             {"wires", Json::array()},
              {"others", Json::object()},
              {"lines", Json::array()},
              {"sentences", Json::array()}};
+    for (std::size_t from = 0; from < traced_.hosts.size(); ++from)
+      for (std::size_t to = 0; to < traced_.hosts.size(); ++to) {
+        const model::Wire& wire = traced_.wires.between(from, to);
+        if (from == to) continue;
+        all["wires"].push_back(
+            {{"from", traced_.hosts[from]},
+             {"to", traced_.hosts[to]},
+             {"latency_ms", wire.latency * 1e3},
+             {"mb_s", std::isfinite(wire.bandwidth) ? Json(wire.bandwidth / 1e6) : Json()}});
+      }
     for (const Prediction& each : predictions_.others) all["others"][each.key] = each.step * 1e3;
     for (const LinePrediction& each : predictions_.lines)
       all["lines"].push_back(

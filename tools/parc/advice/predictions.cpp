@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/parc/advice/predictions.hpp"
 
+#include "tools/parc/advice/usual_step.hpp"
+
 #include <algorithm>
 #include <limits>
 
 namespace parc::tools {
 namespace {
 
-using model::Replayed;
 using model::Waits;
 using model::Wire;
 using model::Wires;
 
 constexpr double long_path = 2.5e-3;  // s, one way: where parcd makes more streams than one
 constexpr double releasing = 5e-6;    // s: two calls of mprotect, and the guard
+constexpr double payload = 0.955;     // of a rate: headers of packets of 1500 bytes, of TLS and of parc
 constexpr double steps_apart = 0.001; // of a step: less is no difference
 
 class Predictor {
@@ -27,7 +29,7 @@ public:
   }
   [[nodiscard]] double only_messages() const {
     const model::Run run = model::only_messages(traced_.run);
-    return traced_.step * step_of(model::replay(run, traced_.wires, {})) / now_;
+    return traced_.step * usual_step(model::replay(run, traced_.wires, {}).marks) / now_;
   }
 
   // Of all wires between two hosts.
@@ -40,12 +42,8 @@ public:
   }
 
 private:
-  [[nodiscard]] static double step_of(const Replayed& replayed) {
-    const auto& marks = replayed.marks;
-    return marks.size() < 2 ? 0 : (marks.back() - marks.front()) / static_cast<double>(marks.size() - 1);
-  }
   [[nodiscard]] double replayed(const Wires& wires, const Waits& waits) const {
-    return step_of(model::replay(traced_.run, wires, waits));
+    return usual_step(model::replay(traced_.run, wires, waits).marks);
   }
 
   const TracedRun& traced_;
@@ -98,7 +96,7 @@ Predictions predict(const TracedRun& traced, const std::vector<NamedLink>& links
            predictor.step(predictor.changed([&](Wire& wire) { wire.bandwidth *= streams; }), {})});
   for (const NamedLink& each : links) {
     const Wires wires = predictor.changed([&](Wire& wire) {
-      wire = {each.link.startup, each.link.bandwidth};
+      wire = {each.link.startup, payload * each.link.bandwidth};
     });
     predictions.others.push_back({each.name, fmt::format("on {}", each.name), predictor.step(wires, {})});
     predictions.others.push_back({each.name + ", hidden", fmt::format("on {}, hidden", each.name),

@@ -2,6 +2,7 @@
 #include "tools/parc/advice/traced_run.hpp"
 
 #include "tools/parc/advice/period.hpp"
+#include "tools/parc/advice/usual_step.hpp"
 #include "tools/parc/advice/wires.hpp"
 
 #include <algorithm>
@@ -48,6 +49,7 @@ public:
     number_hosts();
     number_threads();
     match();
+    find_traced();
     made_.wires = measure_wires(matched_, made_.hosts.size());
     for (const auto& [key, number] : threads_) make_actions(key.first, key.second, number);
     mark_steps();
@@ -61,6 +63,7 @@ private:
     const Record* message = nullptr;
     std::uint32_t transfer = nothing;
     bool waited_for = false;
+    bool traced = false; // its touches are known
   };
 
   [[nodiscard]] double seconds(std::uint64_t rank, std::uint64_t time) const {
@@ -172,6 +175,17 @@ private:
     made_.bytes += record.bytes;
   }
 
+  // Also those that nobody has touched before their buffers were used again.
+  void find_traced() {
+    for (const auto& [rank, said] : ranks_)
+      for (const Record& record : said.records)
+        if (record.kind == Kind::touches)
+          if (const auto read = operations_.find({rank, record.id});
+              read != operations_.end() && read->second.transfer != nothing &&
+              !std::exchange(read->second.traced, true))
+            ++made_.touched;
+  }
+
   // ---- What a thread does
 
   std::vector<Item> items_of(std::uint64_t rank, std::uint32_t thread) const {
@@ -213,6 +227,7 @@ private:
     reached_ = start_ - std::min(start_, to_real_.at(rank)); // this host's time, when the first was heard of
     const Record* call = nullptr;                            // that we are in
     pending_.clear();
+    buffers_.clear();
     vain_ = nullptr;
     for (const Item& item : items_of(rank, thread)) {
       if (call != nullptr && call->end <= item.time) {
@@ -253,6 +268,24 @@ private:
     return vain_ != nullptr && is_look(call) && call.site == vain_->site && call.begin < vain_->end + between;
   }
 
+  // Of operations that a call does not name: what it may wait for.
+  enum class WaitsFor : std::uint8_t { any, its_own, none };
+  [[nodiscard]] static WaitsFor waits_for(const Record& call) {
+    switch (call.call) {
+    case trace::Call::wait:
+    case trace::Call::waitall:
+    case trace::Call::waitany:
+    case trace::Call::waitsome: return WaitsFor::any;
+    case trace::Call::read:
+    case trace::Call::write:
+    case trace::Call::get:
+    case trace::Call::put:
+    case trace::Call::atomic:
+    case trace::Call::barrier: return WaitsFor::its_own;
+    default: return WaitsFor::none;
+    }
+  }
+
   void calculate_until(std::uint64_t time, double in_faults) {
     vain_ = nullptr;
     if (time <= reached_) return;
@@ -263,6 +296,7 @@ private:
   void post(const Record& message) {
     Operation& operation = operations_.at({rank_, message.id});
     pending_.push_back(&operation);
+    if (!is_write(message)) use_again(operation);
     const bool sends = is_write(message), asks = is_one_sided(message) && !sends;
     if (operation.transfer == nothing || (!sends && !asks)) return;
     actions_->push_back(
@@ -272,15 +306,23 @@ private:
         {{message.site, message.peer, message.bytes}, actions_->size() - 1, seconds(rank_, message.begin)});
   }
 
+  // Who reads into a buffer again needs all that was read into it before.
+  void use_again(const Operation& read) {
+    const Operation*& before = buffers_[read.message->address];
+    if (before != nullptr && before->traced)
+      actions_->push_back({.kind = model::Action::Kind::touch, .transfers = {before->transfer}});
+    before = &read;
+  }
+
   void touch(const Item& item) {
     const std::uint32_t transfer = operations_.at({rank_, item.record->id}).transfer;
     actions_->push_back({.kind = model::Action::Kind::touch, .part = item.part, .transfers = {transfer}});
-    if (first_touches_.emplace(transfer, RankSite{rank_, item.record->site}).second) ++made_.touched;
+    first_touches_.emplace(transfer, RankSite{rank_, item.record->site});
   }
 
   // In a call, before it begins something itself: for what had ended by then.
   void wait_within(const Record& call, std::uint64_t time) {
-    wait_for(call, ended_by(time), reached_, time);
+    wait_for(call, ended_by(call, time), reached_, time);
     reached_ = std::max(reached_, time);
   }
 
@@ -290,7 +332,7 @@ private:
       const auto found = operations_.find({rank_, call.id});
       if (found != operations_.end() && !found->second.waited_for) awaited.push_back(&found->second);
     } else {
-      awaited = ended_by(call.end);
+      awaited = ended_by(call, call.end);
     }
     if (awaited.empty() && is_look(call)) {
       vain_ = &call; // what it waited for comes later, or never
@@ -298,14 +340,28 @@ private:
       vain_ = nullptr;
       wait_for(call, awaited, reached_, call.end);
     }
+    if (waits_for(call) == WaitsFor::its_own)
+      std::erase_if(pending_, [&](const Operation* each) { return each->message->begin >= call.begin; });
     reached_ = std::max(reached_, call.end);
   }
 
-  [[nodiscard]] std::vector<Operation*> ended_by(std::uint64_t time) const {
+  [[nodiscard]] std::vector<Operation*> ended_by(const Record& call, std::uint64_t time) const {
     std::vector<Operation*> ended;
+    const WaitsFor which = waits_for(call);
+    if (which == WaitsFor::none) return ended;
+    const std::uint64_t since = which == WaitsFor::any ? 0 : call.begin;
     for (Operation* const each : pending_)
-      if (!each->waited_for && each->message->end != 0 && each->message->end <= time) ended.push_back(each);
+      if (each->message->begin >= since && each->message->end != 0 && each->message->end <= time)
+        ended.push_back(each);
     return ended;
+  }
+
+  // A write that was acknowledged while it was waited for; others were copied. MPI hears of all that ends
+  // when it looks: one that it has looked for is the last that did.
+  [[nodiscard]] static bool is_waited_for(const Record& call, const Record& write, std::uint64_t begin,
+                                          std::uint64_t end) {
+    constexpr std::uint64_t at_once = 150'000; // ns
+    return write.end > begin && write.end <= end && (!is_look(call) || write.end + at_once > end);
   }
 
   // From `begin` to `end` the thread was in a call for these. What is left of that time when the last of them
@@ -319,7 +375,7 @@ private:
     for (Operation* const each : awaited) {
       each->waited_for = true;
       const Record& message = *each->message;
-      if (is_write(message) && (message.end <= begin || message.end > end)) continue;
+      if (is_write(message) && !is_waited_for(call, message, begin, end)) continue;
       last = std::max(last, std::min(message.end, end));
       if (each->transfer == nothing) continue;
       wait.transfers.push_back(each->transfer);
@@ -376,8 +432,9 @@ private:
       made_.steps = marked.size() - 1;
       made_.messages_a_step = period.length;
     }
-    const double first = (*most)[marked.front()].time, last = (*most)[marked.back()].time;
-    made_.step = (last - first) / static_cast<double>(std::max<std::size_t>(marked.size() - 1, 1));
+    std::vector<double> begins;
+    for (const std::size_t each : marked) begins.push_back((*most)[each].time);
+    made_.step = usual_step(begins);
     auto& actions = made_.run.ranks[thread];
     for (auto each = marked.rbegin(); each != marked.rend(); ++each)
       actions.insert(actions.begin() + static_cast<std::ptrdiff_t>((*most)[*each].action),
@@ -426,6 +483,7 @@ private:
   std::uint64_t rank_ = 0, reached_ = 0;
   const Record* vain_ = nullptr;    // the call that ended last, where nothing had ended in it
   std::vector<Operation*> pending_; // begun, and not waited for
+  std::map<std::uint64_t, const Operation*> buffers_; // what was read into them last, by address
 };
 
 } // namespace

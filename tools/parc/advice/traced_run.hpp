@@ -41,7 +41,7 @@ struct TracedRun {
   model::Wires wires{0};          // between them, as far as messages have told
   std::vector<WaitPlace> places;  // model::Action::place of waits
 
-  double step = 0;         // s, as it was: the mean from the first mark to the last
+  double step = 0;         // s, as it was: as usual_step has it
   std::uint64_t steps = 0; // 0: nothing repeats itself, and `step` is all of it
   std::uint64_t messages_a_step = 0;
   std::uint64_t messages = 0, bytes = 0, unmatched = 0;

@@ -126,7 +126,7 @@ private:
     for (auto& [thread, records] : threads) write_thread(rank, said, thread, records, messages);
     for (const auto& [id, message] : messages) write_message(rank, said, *message);
     for (const Record& record : said.records)
-      if (record.kind == Kind::touches) write_touches(rank, said, record);
+      if (record.kind == Kind::touches && record.context != 0) write_touches(rank, said, record);
   }
 
   // They go on in between what else their thread does.
