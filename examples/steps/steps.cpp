@@ -40,6 +40,11 @@ void describe(CLI::App& app, Options& options, const Program& program) {
         ->check(CLI::Range(size.least, size.most))
         ->capture_default_str();
   for (const Flag& flag : program.flags) app.add_flag(flag.option, flag.value, flag.help);
+  for (const Numbers& numbers : program.numbers)
+    app.add_option(numbers.option, numbers.values, numbers.help)
+        ->delimiter(',')
+        ->expected(numbers.count)
+        ->check(CLI::Range(0.0, 1e9));
   if (!program.presets.empty()) describe_presets(app, options, program);
   app.add_option("--steps", options.steps, "Timed steps")
       ->check(CLI::Range(1, 1 << 30))

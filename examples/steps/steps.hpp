@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the programs of erMPI 2005 (section 3.2) and cannon have in common: options, timed steps, and one line
-// about them from every rank. Each of erMPI's is one source for all modes; `parc run --early-release` makes
-// the difference.
+// What the programs of erMPI 2005 (section 3.2), cannon and cg have in common: options, timed steps, and one
+// line about them from every rank. Each of erMPI's is one source for all modes; `parc run --early-release`
+// makes the difference.
 #pragma once
 
 #include <algorithm>
@@ -52,6 +52,14 @@ struct Flag {
   bool& value;
 };
 
+// As many numbers from 0 on as `count`, separated by commas; none where the option is not given.
+struct Numbers {
+  const char* option;
+  const char* help;
+  std::vector<double>& values;
+  int count;
+};
+
 // What a program says of itself, and what can be told it besides Options.
 struct Program {
   const char* name;
@@ -59,6 +67,7 @@ struct Program {
   std::vector<Size> sizes;
   std::vector<Preset> presets = {}; // of the first size; --steps goes over theirs
   std::vector<Flag> flags = {};
+  std::vector<Numbers> numbers = {};
 };
 
 // A part of a step that the program has measured itself.

@@ -114,6 +114,8 @@ BOOST_AUTO_TEST_CASE(examples) {
     compare({"poisson", ranks, number_of_hosts, {"1030", "100", "1", "7"}});
     compare({"nbody", ranks, number_of_hosts, {"1001", "7"}});
     compare({"m3", ranks, number_of_hosts, {"130", "7"}});
+    compare({"cg", ranks, number_of_hosts, {"hidden", "65", "20"}});
+    compare({"cg", ranks, number_of_hosts, {"blocking", "65", "20"}});
   }
 }
 

@@ -82,6 +82,27 @@ BOOST_AUTO_TEST_CASE(cannon_between_hosts) {
   check_cannon(hosts, {"--hosts", "a:5,b:4"}, 9);
 }
 
+BOOST_AUTO_TEST_CASE(cg) {
+  Hosts hosts(2);
+  check_program(hosts, "cg", {"--size", "258"});
+  check_program(hosts, "cg", {"--size", "258", "--hide"});
+}
+
+BOOST_AUTO_TEST_CASE(cg_says_what_it_cannot_do) {
+  Hosts hosts(1);
+  const std::vector<std::pair<std::vector<std::string>, std::string>> wrong{
+      {{"--size", "2"}, "2 rows are too few for 3 ranks"},
+      {{"--size", "64", "--check", "--asleep", "1,1,1,1,1,1"}, "--asleep goes neither with --check"}};
+  for (const auto& [options, sentence] : wrong) {
+    std::vector<std::string> words{"-n", "3", PARC_TEST_BIN "/cg"};
+    words.insert(words.end(), options.begin(), options.end());
+    Process job = hosts.run(words);
+    BOOST_TEST(job.wait() == 2, job);
+    BOOST_TEST(job.errors().find("cg: ") != std::string::npos, job.errors());
+    BOOST_TEST(job.errors().find(sentence) != std::string::npos, job.errors());
+  }
+}
+
 BOOST_AUTO_TEST_CASE(cannon_says_what_it_cannot_cut) {
   Hosts hosts(1);
   Process three = hosts.run({"-n", "3", PARC_TEST_BIN "/cannon"});
