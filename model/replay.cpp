@@ -283,9 +283,9 @@ private:
 
   bool pass_touch(std::uint32_t number, const Action& action, double& until) {
     Rank& rank = ranks_[number];
+    const double part = by_early_release() ? action.part : 1;
     for (const std::uint32_t transfer : action.transfers) {
-      if (!loose_[transfer] || is_there(number, transfer, action.part * run_.transfers[transfer].bytes))
-        continue;
+      if (!loose_[transfer] || is_there(number, transfer, part * run_.transfers[transfer].bytes)) continue;
       rank.rests_at_touch = true;
       return false;
     }

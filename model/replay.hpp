@@ -72,10 +72,10 @@ private:
 // What becomes of waits for what is received, where its first touches are known.
 struct Waits {
   enum class Where : std::uint8_t {
-    there,    // as the program has them
-    touches,  // each touch waits for its part, and nothing else does
-    released, // the same by early release (erMPI 2005): at a cost, and what is sent behind such a wait leaves
-              // when what was waited for has begun to arrive
+    there,       // as the program has them
+    first_touch, // there, for all of it
+    released, // early (erMPI 2005): each touch waits for its part, and nothing else does; at a cost, and what
+              // is sent behind such a wait leaves when what was waited for has begun to arrive
     begun,    // the same, where the wait itself is for that beginning
   };
   static constexpr std::uint32_t everywhere = std::numeric_limits<std::uint32_t>::max();

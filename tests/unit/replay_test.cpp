@@ -123,21 +123,19 @@ BOOST_AUTO_TEST_CASE(parts_are_there_before_the_whole) {
   const auto there = replay(run, wires, {});
   BOOST_TEST(there.marks.at(0) == 1.5, to_a_millionth);
   BOOST_TEST(there.marks.at(2) == 2.0, to_a_millionth);
-  const auto touches = replay(run, wires, {.where = Waits::Where::touches});
-  BOOST_TEST(touches.marks.at(0) == 0.75, to_a_millionth);
-  BOOST_TEST(touches.marks.at(1) == 1.25, to_a_millionth); // half had been there
-  BOOST_TEST(touches.marks.at(2) == 1.5, to_a_millionth);
+  const auto touches = replay(run, wires, {.where = Waits::Where::first_touch});
+  BOOST_TEST(touches.marks.at(0) == 1.5, to_a_millionth); // all of it
   const auto released = replay(run, wires, {.where = Waits::Where::released, .release = 0.01, .wake = 0.001});
   BOOST_TEST(released.marks.at(0) == 0.751, to_a_millionth);
   BOOST_TEST(released.marks.at(1) == 1.251, to_a_millionth); // no wake
   BOOST_TEST(released.marks.at(2) == 1.502 - 0.001, to_a_millionth);
-  BOOST_TEST(replay(run, wires, {.where = Waits::Where::touches, .place = 1}).marks.at(0) == 1.5,
+  BOOST_TEST(replay(run, wires, {.where = Waits::Where::first_touch, .place = 1}).marks.at(0) == 1.5,
              to_a_millionth);
 }
 
 BOOST_AUTO_TEST_CASE(what_nobody_touches_is_waited_for) {
   const Run run = on_hosts({{begin({0})}, {wait({0}), mark()}}, {{0, 1, 100}});
-  BOOST_TEST(replay(run, all(2, {0, 100}), {.where = Waits::Where::touches}).marks.at(0) == 1.0,
+  BOOST_TEST(replay(run, all(2, {0, 100}), {.where = Waits::Where::first_touch}).marks.at(0) == 1.0,
              to_a_millionth);
 }
 
@@ -159,7 +157,7 @@ BOOST_AUTO_TEST_CASE(sends_stay_behind_released_waits) {
   BOOST_TEST(released.marks.at(0) == 0.0, to_a_millionth);
   BOOST_TEST(released.marks.at(1) == 2.5 + 0.5, to_a_millionth); // rank 2: begun at 2.5
   BOOST_TEST(released.marks.at(2) == 3.5, to_a_millionth);
-  const auto touches = replay(run, all(3, {0.5, 100}), {.where = Waits::Where::touches});
+  const auto touches = replay(run, all(3, {0.5, 100}), {.where = Waits::Where::first_touch});
   BOOST_TEST(touches.marks.at(1) == 0.5, to_a_millionth);
 }
 
@@ -178,7 +176,7 @@ BOOST_AUTO_TEST_CASE(steps_are_as_the_gain_model_has_them) {
     const Run run = exchange(40, calculation, bytes, 1, calculation);
     const double blocking = step_of(replay(run, wires, {}));
     BOOST_TEST(blocking == calculation + t_com, boost::test_tools::tolerance(1e-3));
-    const double hidden = step_of(replay(run, wires, {.where = Waits::Where::touches}));
+    const double hidden = step_of(replay(run, wires, {.where = Waits::Where::first_touch}));
     BOOST_TEST(hidden == std::max(calculation, t_com), boost::test_tools::tolerance(0.02));
     BOOST_TEST(blocking / hidden == gain_of_times(calculation, t_com), boost::test_tools::tolerance(0.02));
   }

@@ -129,6 +129,7 @@ private:
   std::string line_of(const LinePrediction& line) { return place_of(traced_.places[line.place].at); }
   std::string touched_at(const LinePrediction& line) {
     const RankSite& site = traced_.places[line.place].touched_at;
+    if (traced_.places[line.place].untouched) return "not before its buffer is used again";
     return site.site == 0 ? "-" : place_of(site);
   }
 
@@ -155,11 +156,17 @@ private:
     std::vector<std::string> sentences;
     if (!predictions_.lines.empty()) {
       const LinePrediction& best = predictions_.lines.front();
-      if (best.step < worth_it * traced_.step && traced_.places[best.place].touched_at.site != 0)
+      const WaitPlace& place = traced_.places[best.place];
+      const std::string then =
+          fmt::format("A step takes {} ms then, not {}.", ms(best.step), ms(traced_.step));
+      if (best.step < worth_it * traced_.step && place.untouched)
         sentences.push_back(
-            fmt::format("Change {}: wait at {}, where what it waits for is first touched. A step takes {} ms "
-                        "then, not {}.",
-                        line_of(best), touched_at(best), ms(best.step), ms(traced_.step)));
+            fmt::format("Change {}: nobody touches what it waits for before its buffer is used again; wait "
+                        "there. {}",
+                        line_of(best), then));
+      else if (best.step < worth_it * traced_.step && place.touched_at.site != 0)
+        sentences.push_back(fmt::format("Change {}: wait at {}, where what it waits for is first touched. {}",
+                                        line_of(best), touched_at(best), then));
     }
     if (predictions_.released < worth_it * traced_.step)
       sentences.push_back(fmt::format("{} nothing, and run it with --early-release: {} ms.",

@@ -72,7 +72,7 @@ Predictions predict(const TracedRun& traced, const std::vector<NamedLink>& links
   const Predictor predictor(traced);
   Predictions predictions;
   predictions.replayed = predictor.now();
-  predictions.hidden = predictor.step(traced.wires, {.where = Waits::Where::touches});
+  predictions.hidden = predictor.step(traced.wires, {.where = Waits::Where::first_touch});
   predictions.released = predictor.step(
       traced.wires, {.where = at == ReleaseAt::once ? Waits::Where::released : Waits::Where::begun,
                      .release = releasing,
@@ -100,11 +100,11 @@ Predictions predict(const TracedRun& traced, const std::vector<NamedLink>& links
     });
     predictions.others.push_back({each.name, fmt::format("on {}", each.name), predictor.step(wires, {})});
     predictions.others.push_back({each.name + ", hidden", fmt::format("on {}, hidden", each.name),
-                                  predictor.step(wires, {.where = Waits::Where::touches})});
+                                  predictor.step(wires, {.where = Waits::Where::first_touch})});
   }
   for (std::uint32_t place = 0; place < traced.places.size(); ++place) {
     if (traced.places[place].waits == 0) continue;
-    const double step = predictor.step(traced.wires, {.where = Waits::Where::touches, .place = place});
+    const double step = predictor.step(traced.wires, {.where = Waits::Where::first_touch, .place = place});
     predictions.lines.push_back({place, step});
   }
   std::ranges::stable_sort(predictions.lines, [&](const LinePrediction& a, const LinePrediction& b) {

@@ -444,13 +444,20 @@ private:
   // Where most of what a place has waited for is first touched.
   void name_places() {
     std::vector<std::map<RankSite, std::uint64_t>> touches(made_.places.size());
-    for (const auto& [transfer, site] : first_touches_)
-      if (const auto place = place_of_transfer_.find(transfer); place != place_of_transfer_.end())
-        ++touches[place->second][site];
-    for (std::size_t i = 0; i < touches.size(); ++i)
-      if (!touches[i].empty())
-        made_.places[i].touched_at =
-            std::ranges::max_element(touches[i], {}, [](const auto& each) { return each.second; })->first;
+    constexpr RankSite nowhere{0, 0};
+    for (const auto& [key, operation] : operations_) {
+      const auto place = place_of_transfer_.find(operation.transfer);
+      if (!operation.traced || place == place_of_transfer_.end()) continue;
+      const auto touched = first_touches_.find(operation.transfer);
+      ++touches[place->second][touched == first_touches_.end() ? nowhere : touched->second];
+    }
+    for (std::size_t i = 0; i < touches.size(); ++i) {
+      if (touches[i].empty()) continue;
+      const auto most =
+          std::ranges::max_element(touches[i], {}, [](const auto& each) { return each.second; });
+      made_.places[i].touched_at = most->first;
+      made_.places[i].untouched = most->first == nowhere;
+    }
   }
 
   struct PostKey {

@@ -33,6 +33,7 @@ struct WaitPlace {
   std::uint64_t waits = 0;
   double waited = 0;            // s, of all ranks
   RankSite touched_at = {0, 0}; // where most of what it has waited for is first touched
+  bool untouched = false;       // most of it is not, until its buffer is used again
 };
 
 struct TracedRun {
