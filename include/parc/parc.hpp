@@ -35,6 +35,10 @@
 #include <utility>
 #include <vector>
 
+// What begins messages and waits for them is part of who calls it, in builds without optimisation, too: so
+// parc trace and parc run --advise name the caller's line.
+#define PARC_AT_CALLER [[gnu::always_inline]]
+
 namespace parc {
 
 inline constexpr int any_source = PARC_ANY_SOURCE;
@@ -114,7 +118,7 @@ public:
   // False once it has been waited for.
   explicit operator bool() const noexcept { return operation_ != PARC_OP_NULL; }
 
-  Status wait() {
+  PARC_AT_CALLER Status wait() {
     Status status{};
     detail::checked(parc_wait(context_, release(), &status), status);
     return status;
@@ -198,61 +202,66 @@ public:
   template <detail::element T> [[nodiscard]] Buffer<T> buffer(std::size_t size) { return {get(), size}; }
 
   template <detail::room Range>
-  requires detail::lasting<Range> Operation initread(int peer, int tag, Range&& to) {
+  requires detail::lasting<Range> PARC_AT_CALLER Operation initread(int peer, int tag, Range&& to) {
     return {get(),
             detail::checked(parc_initread(get(), peer, tag, std::ranges::data(to), detail::bytes_of(to)))};
   }
   template <detail::message Range>
-  requires detail::lasting<Range> Operation initwrite(int peer, int tag, Range&& from) {
+  requires detail::lasting<Range> PARC_AT_CALLER Operation initwrite(int peer, int tag, Range&& from) {
     return {get(), detail::checked(
                        parc_initwrite(get(), peer, tag, std::ranges::data(from), detail::bytes_of(from)))};
   }
-  Operation initread(const Envelope& envelope, std::span<const iovec> pieces, unsigned flags = 0) {
+  PARC_AT_CALLER Operation initread(const Envelope& envelope, std::span<const iovec> pieces,
+                                    unsigned flags = 0) {
     return {get(), detail::checked(parc_initreadv(get(), &envelope, pieces.data(), count(pieces), flags))};
   }
-  Operation initwrite(const Envelope& envelope, std::span<const iovec> pieces, unsigned flags = 0) {
+  PARC_AT_CALLER Operation initwrite(const Envelope& envelope, std::span<const iovec> pieces,
+                                     unsigned flags = 0) {
     return {get(), detail::checked(parc_initwritev(get(), &envelope, pieces.data(), count(pieces), flags))};
   }
 
   // What is in a peer's window, or will be (one-sided).
   template <detail::room Range>
-  requires detail::lasting<Range> Operation initget(const Place& from, Range&& to, unsigned flags = 0) {
+  requires detail::lasting<Range> PARC_AT_CALLER Operation initget(const Place& from, Range&& to,
+                                                                   unsigned flags = 0) {
     return {get(),
             detail::checked(parc_initget(get(), &from, std::ranges::data(to), detail::bytes_of(to), flags))};
   }
   // Rows of a matrix there, of so many bytes each, and each `stride` behind the one before it.
   template <detail::room Range>
-  requires detail::lasting<Range> Operation initget_rows(const Place& from, std::size_t row,
-                                                         std::int64_t stride, Range&& to,
-                                                         unsigned flags = 0) {
+  requires detail::lasting<Range> PARC_AT_CALLER Operation initget_rows(const Place& from, std::size_t row,
+                                                                        std::int64_t stride, Range&& to,
+                                                                        unsigned flags = 0) {
     const iovec whole{std::ranges::data(to), detail::bytes_of(to)};
     return {get(), detail::checked(parc_initget_rows(get(), &from, row, stride, &whole, 1, flags))};
   }
-  template <detail::room Range> void get(const Place& from, Range&& to) {
+  template <detail::room Range> PARC_AT_CALLER void get(const Place& from, Range&& to) {
     detail::checked(parc_get(get(), &from, std::ranges::data(to), detail::bytes_of(to)));
   }
   template <detail::message Range>
-  requires detail::lasting<Range> Operation initput(const Place& to, Range&& from, unsigned flags = 0) {
+  requires detail::lasting<Range> PARC_AT_CALLER Operation initput(const Place& to, Range&& from,
+                                                                   unsigned flags = 0) {
     return {get(), detail::checked(
                        parc_initput(get(), &to, std::ranges::data(from), detail::bytes_of(from), flags))};
   }
   template <detail::message Range>
-  requires detail::lasting<Range> Operation initput_rows(const Place& to, std::size_t row,
-                                                         std::int64_t stride, Range&& from,
-                                                         unsigned flags = 0) {
+  requires detail::lasting<Range> PARC_AT_CALLER Operation initput_rows(const Place& to, std::size_t row,
+                                                                        std::int64_t stride, Range&& from,
+                                                                        unsigned flags = 0) {
     const iovec whole{const_cast<void*>(static_cast<const void*>(std::ranges::data(from))),
                       detail::bytes_of(from)};
     return {get(), detail::checked(parc_initput_rows(get(), &to, row, stride, &whole, 1, flags))};
   }
-  template <detail::message Range> void put(const Place& to, const Range& from) {
+  template <detail::message Range> PARC_AT_CALLER void put(const Place& to, const Range& from) {
     detail::checked(parc_put(get(), &to, std::ranges::data(from), detail::bytes_of(from)));
   }
-  Operation initatomic(const Place& at, parc_atomic what, std::size_t width, std::uint64_t operand,
-                       std::uint64_t compare = 0, std::uint64_t* before = nullptr, unsigned flags = 0) {
+  PARC_AT_CALLER Operation initatomic(const Place& at, parc_atomic what, std::size_t width,
+                                      std::uint64_t operand, std::uint64_t compare = 0,
+                                      std::uint64_t* before = nullptr, unsigned flags = 0) {
     return {get(),
             detail::checked(parc_initatomic(get(), &at, what, width, operand, compare, before, flags))};
   }
-  std::int64_t fetch_add(const Place& at, std::int64_t more) {
+  PARC_AT_CALLER std::int64_t fetch_add(const Place& at, std::int64_t more) {
     std::int64_t before = 0;
     detail::checked(parc_fetch_add(get(), &at, more, &before));
     return before;
@@ -260,32 +269,32 @@ public:
   void quiet() { detail::checked(parc_quiet(get())); }
 
   template <detail::room Range>
-  requires detail::lasting<Range> Status read(int peer, int tag, Range&& to) {
+  requires detail::lasting<Range> PARC_AT_CALLER Status read(int peer, int tag, Range&& to) {
     Status status{};
     detail::checked(parc_read(get(), peer, tag, std::ranges::data(to), detail::bytes_of(to), &status),
                     status);
     return status;
   }
-  template <detail::message Range> void write(int peer, int tag, const Range& from) {
+  template <detail::message Range> PARC_AT_CALLER void write(int peer, int tag, const Range& from) {
     detail::checked(parc_write(get(), peer, tag, std::ranges::data(from), detail::bytes_of(from)));
   }
 
   // Waits for all of them; throws the first failure after the last has finished. `statuses` gets what became
   // of each, also then; it must be as long.
-  void wait_all(std::span<Operation> operations) {
+  PARC_AT_CALLER void wait_all(std::span<Operation> operations) {
     wait_all_of(operations, nullptr, [](Operation& each) { return &each; });
   }
-  void wait_all(std::span<Operation> operations, std::span<Status> statuses) {
+  PARC_AT_CALLER void wait_all(std::span<Operation> operations, std::span<Status> statuses) {
     if (statuses.size() < operations.size()) throw std::invalid_argument("fewer statuses than operations");
     wait_all_of(operations, statuses.data(), [](Operation& each) { return &each; });
   }
-  void wait_all(std::initializer_list<std::reference_wrapper<Operation>> operations) {
+  PARC_AT_CALLER void wait_all(std::initializer_list<std::reference_wrapper<Operation>> operations) {
     wait_all_of(std::span(operations.begin(), operations.size()), nullptr,
                 [](const std::reference_wrapper<Operation>& each) { return &each.get(); });
   }
 
   // Waits for one of them and tells which; nothing when all of them are empty.
-  std::optional<std::pair<std::size_t, Status>> wait_any(std::span<Operation> operations) {
+  PARC_AT_CALLER std::optional<std::pair<std::size_t, Status>> wait_any(std::span<Operation> operations) {
     std::vector<parc_op> handles = handles_of(operations);
     int index = -1;
     Status status{};
@@ -301,7 +310,7 @@ public:
 
   // Waits for at least one of them and tells all that have finished; nothing when all of them are empty. One
   // that failed is no exception here: its status says so.
-  std::vector<std::pair<std::size_t, Status>> wait_some(std::span<Operation> operations) {
+  PARC_AT_CALLER std::vector<std::pair<std::size_t, Status>> wait_some(std::span<Operation> operations) {
     constexpr int no_answer = -2;
     std::vector<parc_op> handles = handles_of(operations);
     std::vector<int> indices(handles.size());
@@ -318,7 +327,7 @@ public:
     return finished;
   }
 
-  Status probe(const Envelope& envelope) {
+  PARC_AT_CALLER Status probe(const Envelope& envelope) {
     Status status{};
     detail::checked(parc_probe(get(), &envelope, &status));
     return status;
@@ -351,7 +360,7 @@ public:
   [[nodiscard]] int parent() { return detail::checked(parc_parent(get())); }
   void kill(int peer, int signal) { detail::checked(parc_kill(get(), peer, signal)); }
 
-  void barrier() { detail::checked(parc_barrier(get())); }
+  PARC_AT_CALLER void barrier() { detail::checked(parc_barrier(get())); }
   // Early release. A wait that returns a Status is released when the message has begun; wait_all at once.
   void set_release(parc_release level) { detail::checked(parc_set_release(get(), level)); }
   void settle() { detail::checked(parc_settle(get(), nullptr, 0)); }
@@ -389,7 +398,7 @@ private:
   }
 
   template <class List, class Pointer>
-  void wait_all_of(const List& operations, Status* statuses, const Pointer& operation_of) {
+  PARC_AT_CALLER void wait_all_of(const List& operations, Status* statuses, const Pointer& operation_of) {
     std::vector<parc_op> handles;
     for (auto& each : operations) handles.push_back(operation_of(each)->get());
     const int code = parc_waitall(get(), count(handles), handles.data(), statuses);
@@ -426,3 +435,5 @@ private:
 };
 
 } // namespace parc
+
+#undef PARC_AT_CALLER

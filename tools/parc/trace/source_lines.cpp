@@ -65,30 +65,38 @@ public:
   [[nodiscard]] std::string line_at(std::uint64_t base, std::uint64_t offset) const {
     if (module_ == nullptr || !why_not_.empty()) return {};
     const Dwarf_Addr address = (at_its_addresses_ ? base : 0) + offset + bias_;
-    Dwfl_Line* const line = dwfl_module_getsrc(module_, address);
-    if (line == nullptr) return {};
+    Dwarf_Addr bias = 0;
+    Dwarf_Die* const unit = unit_of(address, bias);
+    Dwarf_Line* const line = unit == nullptr ? nullptr : dwarf_getsrc_die(unit, address - bias);
+    const char* const file = line == nullptr ? nullptr : dwarf_linesrc(line, nullptr, nullptr);
     int number = 0;
-    const char* const file = dwfl_lineinfo(line, nullptr, &number, nullptr, nullptr, nullptr);
-    if (file == nullptr) return {};
+    if (file == nullptr || dwarf_lineno(line, &number) != 0) return {};
     if (is_of_a_library(file))
-      if (const auto caller = caller_of_inlined(address)) return *caller;
+      if (const auto caller = caller_of_inlined(*unit, address - bias)) return *caller;
     return fmt::format("{}:{}", from_here(file), number);
   }
 
 private:
+  // Where no table says which unit an address is in, as Clang makes none, all are asked.
+  [[nodiscard]] Dwarf_Die* unit_of(Dwarf_Addr address, Dwarf_Addr& bias) const {
+    if (Dwarf_Die* const unit = dwfl_module_addrdie(module_, address, &bias)) return unit;
+    Dwarf_Die* unit = nullptr;
+    while ((unit = dwfl_module_nextcu(module_, unit, &bias)) != nullptr)
+      if (dwarf_haspc(unit, address - bias) > 0) return unit;
+    return nullptr;
+  }
+
   // The innermost call to what was inlined there that does not stand in a library itself.
-  [[nodiscard]] std::optional<std::string> caller_of_inlined(Dwarf_Addr address) const {
-    Dwarf_Addr bias = 0;
-    Dwarf_Die* const unit = dwfl_module_addrdie(module_, address, &bias);
+  [[nodiscard]] static std::optional<std::string> caller_of_inlined(Dwarf_Die& unit, Dwarf_Addr address) {
     Dwarf_Die* found = nullptr;
-    if (unit == nullptr || dwarf_getscopes(unit, address - bias, &found) <= 0) return std::nullopt;
+    if (dwarf_getscopes(&unit, address, &found) <= 0) return std::nullopt;
     Dwarf_Die innermost = found[0];
     std::free(found);
     found = nullptr;
     const int count = dwarf_getscopes_die(&innermost, &found);
     const std::unique_ptr<Dwarf_Die, Free> owner(found);
     Dwarf_Files* files = nullptr;
-    if (count <= 0 || dwarf_getsrcfiles(unit, &files, nullptr) != 0) return std::nullopt;
+    if (count <= 0 || dwarf_getsrcfiles(&unit, &files, nullptr) != 0) return std::nullopt;
     for (Dwarf_Die& scope : std::span(found, static_cast<std::size_t>(count))) {
       if (dwarf_tag(&scope) != DW_TAG_inlined_subroutine) continue;
       const auto file = number_in(scope, DW_AT_call_file), line = number_in(scope, DW_AT_call_line);
