@@ -5,6 +5,7 @@
 #include <cassert>
 #include <cmath>
 #include <deque>
+#include <functional>
 #include <map>
 #include <queue>
 #include <tuple>
@@ -19,39 +20,67 @@ constexpr double least_part = 1e-3; // of a byte
 
 // ---- A direction between two hosts
 
+// Those that are under way share evenly, so what each of them has sent grows alike: by a level that they have
+// in common. A transfer that begins at one level is through when its bytes have been added to it.
 struct Point {
-  double time, sent;
+  double time, level;
 };
 
-// Who waits for so many bytes of a transfer to have been sent.
-struct Waiter {
+struct Awaited {
+  double level;
   std::uint32_t rank;
-  double needs;
   double lag; // from there to when the rank knows
+  bool operator>(const Awaited& other) const { return level > other.level; }
+};
+
+template <class Value> using LeastFirst = std::priority_queue<Value, std::vector<Value>, std::greater<>>;
+
+struct Pipe {
+  explicit Pipe(const Wire& its_wire) : wire(its_wire) {}
+
+  Wire wire;
+  double level = 0;
+  double updated = 0;
+  std::vector<Point> curve = {{0, 0}}; // between these it rises evenly, or not at all
+  LeastFirst<double> ends;             // the levels at which those under way are through
+  LeastFirst<Awaited> awaited;
+  std::uint64_t version = 0; // of what is planned
+
+  // When it was reached; never: it has not been yet.
+  [[nodiscard]] double when(double wanted) const {
+    if (wanted > level) return never;
+    const auto after = std::ranges::lower_bound(curve, wanted, {}, &Point::level);
+    if (after == curve.begin()) return after->time;
+    const Point &to = *after, &from = *(after - 1);
+    return from.time + (to.time - from.time) * (wanted - from.level) / (to.level - from.level);
+  }
+
+  void advance(double now) {
+    if (now <= updated) return;
+    if (!ends.empty()) {
+      level += (now - updated) * wire.bandwidth / static_cast<double>(ends.size());
+      const double next = next_level();
+      if (next > level && next - level < least_part) level = next;
+    }
+    updated = now;
+    curve.push_back({now, level});
+    while (!ends.empty() && ends.top() <= level) ends.pop();
+  }
+
+  // At which something is through, or somebody is to be told.
+  [[nodiscard]] double next_level() const {
+    return std::min(ends.empty() ? never : ends.top(), awaited.empty() ? never : awaited.top().level);
+  }
 };
 
 struct Progress { // of a transfer
   double begun = never;
-  double sent = 0;
-  std::vector<Point> history; // between these it went evenly
-  std::vector<Waiter> waiters;
-
-  // When so many bytes had been sent; never: they have not been yet.
-  [[nodiscard]] double when_sent(double bytes) const {
-    if (begun == never || sent < bytes) return never;
-    const auto after =
-        std::ranges::lower_bound(history, bytes, {}, &Point::sent); // the first with at least as many
-    if (after == history.begin()) return after->time;
-    const Point &to = *after, &from = *(after - 1);
-    return from.time + (to.time - from.time) * (bytes - from.sent) / (to.sent - from.sent);
-  }
-};
-
-struct Pipe {
-  Wire wire;
-  std::vector<std::uint32_t> under_way; // transfers
-  double updated = 0;
-  std::uint64_t version = 0; // of what is planned
+  double from_level = 0;
+  struct Waiter {
+    std::uint32_t rank;
+    double needs, lag;
+  };
+  std::vector<Waiter> waiters; // until it begins
 };
 
 // ---- What happens when
@@ -118,7 +147,7 @@ private:
     const auto key =
         from == to ? std::tuple(from, to, transfer.from, transfer.to) : std::tuple(from, to, 0u, 0u);
     const auto [found, added] = pipe_numbers_.emplace(key, static_cast<std::uint32_t>(pipes_.size()));
-    if (added) pipes_.push_back({.wire = wires_.between(from, to), .under_way = {}});
+    if (added) pipes_.emplace_back(wires_.between(from, to));
     return found->second;
   }
 
@@ -132,7 +161,7 @@ private:
     case Event::Kind::transfer_begins: begin(event.which); break;
     case Event::Kind::pipe_moves:
       if (event.version != pipes_[event.which].version) break;
-      advance(pipes_[event.which]);
+      move(pipes_[event.which]);
       plan_next(event.which);
       break;
     case Event::Kind::first_bytes: let_go(event.which); break;
@@ -150,66 +179,51 @@ private:
     if (progress.begun != never) return; // once is enough
     const std::uint32_t number = pipe_of_[transfer];
     Pipe& pipe = pipes_[number];
-    advance(pipe);
+    move(pipe);
     progress.begun = now_;
-    progress.history.push_back({now_, 0});
+    progress.from_level = pipe.level;
     const double bytes = run_.transfers[transfer].bytes;
-    if (bytes <= 0 || std::isinf(pipe.wire.bandwidth)) {
-      progress.sent = bytes;
-      progress.history.back().sent = bytes;
-      wake_waiters(transfer);
-    } else {
-      pipe.under_way.push_back(transfer);
-      wake_waiters(transfer); // for no byte of it
-    }
+    if (bytes > 0 && !std::isinf(pipe.wire.bandwidth)) pipe.ends.push(pipe.level + bytes);
+    for (const Progress::Waiter& each : std::exchange(progress.waiters, {}))
+      tell(transfer, each.rank, each.needs, each.lag);
     plan_next(number);
     plan(now_ + latency_of(transfer), Event::Kind::first_bytes, run_.transfers[transfer].to);
   }
 
-  // What has been sent since.
-  void advance(Pipe& pipe) {
-    const double took = now_ - pipe.updated;
-    pipe.updated = now_;
-    if (took <= 0 || pipe.under_way.empty()) return;
-    const double each = took * pipe.wire.bandwidth / static_cast<double>(pipe.under_way.size());
-    for (const std::uint32_t transfer : pipe.under_way) {
-      Progress& progress = progress_[transfer];
-      const double bytes = run_.transfers[transfer].bytes;
-      progress.sent = std::min(bytes, progress.sent + each);
-      if (bytes - progress.sent < least_part) progress.sent = bytes;
-      progress.history.push_back({now_, progress.sent});
-      wake_waiters(transfer);
+  [[nodiscard]] double when_sent(std::uint32_t transfer, double bytes) const {
+    const Progress& progress = progress_[transfer];
+    const Pipe& pipe = pipes_[pipe_of_[transfer]];
+    if (progress.begun == never || bytes <= 0 || std::isinf(pipe.wire.bandwidth)) return progress.begun;
+    return pipe.when(progress.from_level + bytes);
+  }
+
+  // When it knows that so many bytes have been sent.
+  void tell(std::uint32_t transfer, std::uint32_t rank, double bytes, double lag) {
+    if (const double when = when_sent(transfer, bytes); when != never)
+      plan(std::max(now_, when + lag), Event::Kind::rank_goes_on, rank);
+    else if (Progress& progress = progress_[transfer]; progress.begun == never)
+      progress.waiters.push_back({rank, bytes, lag});
+    else
+      pipes_[pipe_of_[transfer]].awaited.push({progress.from_level + bytes, rank, lag});
+  }
+
+  // As far as it has come by now.
+  void move(Pipe& pipe) {
+    pipe.advance(now_);
+    for (; !pipe.awaited.empty() && pipe.awaited.top().level <= pipe.level; pipe.awaited.pop()) {
+      const Awaited& each = pipe.awaited.top();
+      plan(std::max(now_, pipe.when(each.level) + each.lag), Event::Kind::rank_goes_on, each.rank);
     }
-    std::erase_if(pipe.under_way, [this](std::uint32_t transfer) {
-      return progress_[transfer].sent >= run_.transfers[transfer].bytes;
-    });
   }
 
-  void wake_waiters(std::uint32_t transfer) {
-    Progress& progress = progress_[transfer];
-    std::erase_if(progress.waiters, [&](const Waiter& waiter) {
-      const double when = progress.when_sent(waiter.needs);
-      if (when == never) return false;
-      plan(std::max(now_, when + waiter.lag), Event::Kind::rank_goes_on, waiter.rank);
-      return true;
-    });
-  }
-
-  // When the next transfer is through, or has sent what somebody waits for.
   void plan_next(std::uint32_t number) {
     Pipe& pipe = pipes_[number];
     ++pipe.version;
-    double least = never;
-    for (const std::uint32_t transfer : pipe.under_way) {
-      const Progress& progress = progress_[transfer];
-      least = std::min(least, run_.transfers[transfer].bytes - progress.sent);
-      for (const Waiter& waiter : progress.waiters)
-        if (waiter.needs > progress.sent) least = std::min(least, waiter.needs - progress.sent);
-    }
-    if (least == never) return;
-    const double rate = pipe.wire.bandwidth / static_cast<double>(pipe.under_way.size());
+    if (pipe.ends.empty()) return;
+    const double takes =
+        (pipe.next_level() - pipe.level) * static_cast<double>(pipe.ends.size()) / pipe.wire.bandwidth;
     // Late in a long run the time may be too little to be added to it.
-    const double then = std::max(now_ + std::max(least, least_part) / rate, std::nextafter(now_, never));
+    const double then = std::max(now_ + takes, std::nextafter(now_, never));
     plan(then, Event::Kind::pipe_moves, number, pipe.version);
   }
 
@@ -257,7 +271,7 @@ private:
   [[nodiscard]] bool is_moved(std::uint32_t rank, std::uint32_t transfer, const Action& wait) const {
     return waits_.where != Waits::Where::there &&
            (waits_.place == Waits::everywhere || waits_.place == wait.place) &&
-           run_.transfers[transfer].to == rank && touched_[transfer];
+           run_.transfers[transfer].from != rank && touched_[transfer];
   }
 
   // False: not yet; the rank is woken when it may be.
@@ -294,19 +308,19 @@ private:
   }
 
   [[nodiscard]] bool is_here(std::uint32_t transfer) const {
-    const double when = progress_[transfer].when_sent(run_.transfers[transfer].bytes);
+    const double when = when_sent(transfer, run_.transfers[transfer].bytes);
     return when != never && when + latency_of(transfer) <= now_;
   }
 
   // Whether the rank knows of so many bytes. Who sends hears of them a way back later.
   bool is_there(std::uint32_t rank, std::uint32_t transfer, double bytes) {
     const Transfer& what = run_.transfers[transfer];
-    const double lag = latency_of(transfer) * (what.to == rank ? 1 : 2);
+    const double lag = latency_of(transfer) * (what.from == rank && what.to != rank ? 2 : 1);
     const std::uint32_t pipe = pipe_of_[transfer];
-    advance(pipes_[pipe]);
-    const double when = progress_[transfer].when_sent(bytes);
+    move(pipes_[pipe]);
+    const double when = when_sent(transfer, bytes);
     if (when == never) {
-      progress_[transfer].waiters.push_back({rank, bytes, lag});
+      tell(transfer, rank, bytes, lag);
       plan_next(pipe);
       return false;
     }
