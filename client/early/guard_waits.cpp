@@ -60,19 +60,21 @@ template <class Wanted> void Guards::settle_what(const Wanted& wanted) {
   }
 }
 
-// What a trace keeps closed, where something is; `uses`: that is its first touch.
-void Guards::open_for_call(const Pages& pages, bool uses) {
+// What a trace keeps closed, where something is. A call that uses it is its first touch.
+void Guards::open_for_call(const Pages& pages, ForCall what) {
   if (!page_trace_.on() || !any()) return;
   const Locked hold(lock_);
-  if (uses)
-    use_untouched(pages);
-  else
-    open_untouched(pages);
+  switch (what) {
+  case ForCall::nothing: return open_untouched(pages);
+  case ForCall::use: return use_untouched(pages);
+  case ForCall::overwrite: return overwrite_untouched(pages);
+  }
 }
 
 void Guards::settle(const void* memory, std::size_t bytes, Use use) {
   const Pages there{address_of(memory), address_of(memory) + bytes};
-  if (bytes != 0) open_for_call(pages_around(memory, bytes), use == Use::loads);
+  if (bytes != 0)
+    open_for_call(pages_around(memory, bytes), use == Use::loads ? ForCall::use : ForCall::overwrite);
   settle_what([&](const Guard& guard) -> std::optional<Stretch> {
     if (guard.writes && use == Use::loads) return {};
     return GuardTable::missing_in(guard, there);
@@ -82,12 +84,12 @@ void Guards::settle(const void* memory, std::size_t bytes, Use use) {
 void Guards::settle_pages(const void* memory, std::size_t bytes) {
   if (bytes == 0) return;
   const Pages there = pages_around(memory, bytes);
-  open_for_call(there, false);
+  open_for_call(there, ForCall::use); // of the system's, which may load or store
   settle_what([&](const Guard& guard) { return GuardTable::missing_in(guard, there); });
 }
 
 void Guards::settle_all() {
-  open_for_call({0, UINTPTR_MAX}, false);
+  open_for_call({0, UINTPTR_MAX}, ForCall::nothing);
   settle_what([](const Guard& guard) -> std::optional<Stretch> {
     if (guard.missing.empty()) return {};
     return guard.missing;

@@ -102,7 +102,7 @@ void Guards::close_untouched(const Guard& guard) {
   if (holds_signal_stack(whole) || holds_this_stack(whole) ||
       exposed_.has_any_of(operations_.entry(guard.slot).pieces))
     return;
-  for (std::size_t i = 0; i < guard.pieces; ++i) open_untouched(pages_of(guard.piece[i]));
+  for (std::size_t i = 0; i < guard.pieces; ++i) overwrite_untouched(pages_of(guard.piece[i]));
   if (!page_trace_.add(guard)) return;
   bool closed = true;
   for (std::size_t i = 0; i < guard.pieces; ++i)
@@ -114,6 +114,11 @@ void Guards::close_untouched(const Guard& guard) {
 
 void Guards::open_untouched(const Pages& pages) {
   page_trace_.open(pages, std::bind_front(&Guards::open_again, this));
+  count();
+}
+
+void Guards::overwrite_untouched(const Pages& pages) {
+  page_trace_.overwrite(pages, std::bind_front(&Guards::open_again, this));
   count();
 }
 

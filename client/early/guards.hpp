@@ -137,7 +137,7 @@ public:
   }
 
   // Opens what a trace keeps closed.
-  void let_untouched_go() { open_for_call({0, UINTPTR_MAX}, false); }
+  void let_untouched_go() { open_for_call({0, UINTPTR_MAX}, ForCall::nothing); }
 
   // Runs `exchange`, which takes a stretch of pages away and brings other memory there, while nobody's guard
   // changes; a touch of them meanwhile waits. It must not touch anything that is guarded.
@@ -245,7 +245,8 @@ private:
   void await_train(int peer, std::uint64_t last);
   void note_wait(const Missing& missing, Clock::time_point since);
   void let_go(parc_op write);
-  void open_for_call(const Pages& pages, bool uses);
+  enum class ForCall : std::uint8_t { nothing, use, overwrite };
+  void open_for_call(const Pages& pages, ForCall what);
   [[nodiscard]] bool arrived(const Missing& missing) const;
   [[nodiscard]] bool is_done(parc_op id) const;
   [[nodiscard]] bool has_begun(parc_op id) const;
@@ -263,6 +264,7 @@ private:
   void open_again(const Adopted& adopted, const Pages& pages);
   void close_untouched(const Guard& guard);
   void open_untouched(const Pages& pages);
+  void overwrite_untouched(const Pages& pages);
   void use_untouched(const Pages& pages);
   [[nodiscard]] bool touch_untouched(const PageTrace::Touch& touch);
   void count();

@@ -46,6 +46,7 @@ PageTrace::Transfer* PageTrace::new_transfer(const Guard& guard) {
             .piece = guard.piece,
             .adopted = guard.adopted,
             .touched = false,
+            .opened = false,
             .touches = {}};
   found->touches.id = static_cast<std::uint64_t>(guard.id);
   return &*found;
@@ -62,7 +63,7 @@ void PageTrace::erase(std::size_t at) {
   runs_.erase(runs_.begin() + static_cast<std::ptrdiff_t>(at));
   if (--transfer.runs != 0) return;
   say(transfer);
-  if (transfer.touched) return;
+  if (transfer.touched || transfer.opened) return;
   transfer.touches.kind = trace::Kind::touches;
   transfer.touches.thread = Trace::thread();
   transfer.touches.begin = transfer.touches.end = trace::now();

@@ -41,6 +41,8 @@ public:
   // A call is about to use what of these pages is closed; somebody is, and nothing is said of it.
   template <class Open> void use(const Pages& pages, std::uint64_t site, const Open& open);
   template <class Open> void open(const Pages& pages, const Open& open);
+  // The same, as the buffer gets other bytes: nobody has needed those that were there.
+  template <class Open> void overwrite(const Pages& pages, const Open& open);
 
 private:
   static constexpr std::size_t most_runs = 8192, most_transfers = 256;
@@ -51,6 +53,7 @@ private:
     std::array<iovec, Guard::most_pieces> piece;
     Adopted adopted;
     bool touched;
+    bool opened;           // some of it, for another reason than that it is stored into again
     trace::Record touches; // in a row; `context` is how many
   };
   struct Run { // of pages that are closed
@@ -92,6 +95,12 @@ template <class Apply> bool PageTrace::each_stretch(const Pages& pages, const Ap
 }
 
 template <class Open> void PageTrace::open(const Pages& pages, const Open& open) {
+  for (std::size_t i = first_run(pages.begin); i < runs_.size() && runs_[i].pages.begin < pages.end; ++i)
+    transfers_[runs_[i].transfer].opened = true;
+  overwrite(pages, open);
+}
+
+template <class Open> void PageTrace::overwrite(const Pages& pages, const Open& open) {
   for (std::size_t i = first_run(pages.begin); i < runs_.size() && runs_[i].pages.begin < pages.end;
        i = first_run(pages.begin)) {
     const Cut opened = cut(i, pages);

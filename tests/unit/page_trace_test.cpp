@@ -114,8 +114,10 @@ BOOST_AUTO_TEST_CASE(what_nobody_touches_is_told_of) {
   Traced traced;
   BOOST_TEST(traced.pages->add(read_of(5, {{base, base + 4 * page}})));
   BOOST_TEST(traced.pages->add(read_of(6, {{base + 8 * page, base + 12 * page}})));
+  BOOST_TEST(traced.pages->add(read_of(7, {{base + 16 * page, base + 20 * page}})));
   BOOST_TEST(traced.touch(base + 9 * page));
-  traced.pages->open({0, UINTPTR_MAX}, nothing);
+  traced.pages->open({base + 17 * page, base + 18 * page}, nothing); // for a reason that says nothing
+  traced.pages->overwrite({0, UINTPTR_MAX}, nothing);
   const auto said = traced.said();
   BOOST_REQUIRE(said.size() == 2u);
   BOOST_TEST((said[0].id == 5 && said[0].context == 0));
