@@ -23,6 +23,9 @@ Result<double> parse_quantity(std::string_view written, const Quantity& quantity
   double number = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
   const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  // Mb/s are bits to many, and MB/s bytes.
+  if (unit.ends_with("b/s") && !written.ends_with("B/s"))
+    return error(EINVAL, "{}: {} may be bits or bytes; write mbit, or MB/s", quantity.option, written);
   for (const Unit& known : quantity.units) {
     if (failure != std::errc() || unit != known.name) continue;
     const double value = number * known.factor;

@@ -179,6 +179,7 @@ BOOST_AUTO_TEST_CASE(places_know_where_they_are_touched) {
 BOOST_AUTO_TEST_CASE(looks_in_vain_are_one_wait) {
   auto ranks = exchange(20, 6000, 0);
   for (auto& [number, rank] : ranks) {
+    rank.peers[-1] = number; // of MPI's
     std::vector<Record> records;
     for (const Record& record : rank.records) {
       if (record.kind != Kind::call) {
@@ -199,6 +200,62 @@ BOOST_AUTO_TEST_CASE(looks_in_vain_are_one_wait) {
   const Predictions predictions = predict(make_run(ranks), {}, ReleaseAt::beginning);
   BOOST_TEST(predictions.replayed == 0.011, to_a_hundredth);
   BOOST_TEST(predictions.calculation == 0.006, to_a_hundredth);
+}
+
+// Threads that only calculate, as OpenMP's, touch what another has read.
+BOOST_AUTO_TEST_CASE(others_may_touch) {
+  auto ranks = exchange(20, 6000, 3000);
+  for (auto& [number, rank] : ranks)
+    for (Record& each : rank.records)
+      if (each.kind == Kind::touches) each.thread = 99;
+  const TracedRun traced = make_run(ranks);
+  BOOST_TEST(traced.run.ranks.size() == 2U);
+  BOOST_REQUIRE(traced.places.size() == 1U);
+  BOOST_TEST(traced.places[0].touched_at.site == 0x400U);
+  BOOST_TEST(!traced.places[0].untouched);
+  BOOST_TEST(predict(traced, {}, ReleaseAt::once).hidden < 0.009);
+}
+
+// Known to be needed by nobody, until its buffer is used again.
+BOOST_AUTO_TEST_CASE(nobody_may_touch) {
+  auto ranks = exchange(20, 6000, 3000);
+  for (auto& [number, rank] : ranks)
+    for (Record& each : rank.records) {
+      if (each.kind == Kind::touches) each.context = 0;
+      if (each.kind == Kind::message)
+        each.address = each.id % 4 * 4096 + 4096; // two buffers for reads, in turn
+    }
+  const TracedRun traced = make_run(ranks);
+  BOOST_REQUIRE(traced.places.size() == 1U);
+  BOOST_TEST(traced.places[0].untouched);
+  BOOST_TEST(predict(traced, {}, ReleaseAt::once).hidden == 0.006, boost::test_tools::tolerance(0.02));
+}
+
+// A wait that names no operation has not waited for those that others name.
+BOOST_AUTO_TEST_CASE(named_operations_are_not_taken) {
+  auto ranks = exchange(20, 6000, 3000);
+  for (auto& [number, rank] : ranks) {
+    std::vector<Record> records;
+    for (const Record& record : rank.records) {
+      if (record.kind == Kind::call) {
+        Record all = record;
+        all.call = trace::Call::waitall;
+        all.id = 0;
+        all.site = 0x500;
+        all.begin = record.end - 2;
+        all.end = record.end - 1; // the read had ended by then
+        Record named = record;
+        named.begin = record.end - 1;
+        records.push_back(all);
+        records.push_back(named);
+        continue;
+      }
+      records.push_back(record);
+    }
+    rank.records = records;
+  }
+  const TracedRun traced = make_run(ranks);
+  for (const WaitPlace& place : traced.places) BOOST_TEST((place.waits == 0 || place.at.site == 0x100));
 }
 
 // What a program does not know of may be in a trace: reads of nobody's writes, ranks without any record.

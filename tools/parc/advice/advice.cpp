@@ -28,8 +28,9 @@ std::string ms(double s) {
 
 class Advice {
 public:
-  Advice(const std::map<std::uint64_t, RankTrace>& ranks, const TracedRun& traced, Predictions predictions)
-      : ranks_(ranks), traced_(traced), predictions_(std::move(predictions)) {}
+  Advice(const std::map<std::uint64_t, RankTrace>& ranks, const TracedRun& traced, Predictions predictions,
+         bool links_named)
+      : ranks_(ranks), traced_(traced), predictions_(std::move(predictions)), links_named_(links_named) {}
 
   void print() {
     const Display display = display_of(stderr);
@@ -61,7 +62,8 @@ public:
              {"wires", Json::array()},
              {"others", Json::object()},
              {"lines", Json::array()},
-             {"sentences", Json::array()}};
+             {"sentences", Json::array()},
+             {"caveats", Json::array()}};
     for (std::size_t from = 0; from < traced_.hosts.size(); ++from)
       for (std::size_t to = 0; to < traced_.hosts.size(); ++to) {
         const model::Wire& wire = traced_.wires.between(from, to);
@@ -77,6 +79,7 @@ public:
       all["lines"].push_back(
           {{"line", line_of(each)}, {"touched_at", touched_at(each)}, {"step_ms", each.step * 1e3}});
     for (const std::string& each : verdict()) all["sentences"].push_back(each);
+    for (const std::string& each : caveats()) all["caveats"].push_back(each);
     return all;
   }
 
@@ -152,22 +155,33 @@ private:
     return table;
   }
 
+  // The best line of which it is known where to wait; empty: there is none.
+  std::string change() {
+    for (const LinePrediction& each : predictions_.lines) {
+      const WaitPlace& place = traced_.places[each.place];
+      if (each.step >= worth_it * traced_.step) break;
+      const std::string then =
+          fmt::format("A step takes {} ms then, not {}.", ms(each.step), ms(traced_.step));
+      if (place.untouched)
+        return fmt::format(
+            "Change {}: nobody touches what it waits for before its buffer is used again; wait "
+            "there. {}",
+            line_of(each), then);
+      if (place.touched_at.site != 0)
+        return fmt::format("Change {}: wait at {}, where what it waits for is first touched. {}",
+                           line_of(each), touched_at(each), then);
+    }
+    return {};
+  }
+
   std::vector<std::string> verdict() {
     std::vector<std::string> sentences;
-    if (!predictions_.lines.empty()) {
-      const LinePrediction& best = predictions_.lines.front();
-      const WaitPlace& place = traced_.places[best.place];
-      const std::string then =
-          fmt::format("A step takes {} ms then, not {}.", ms(best.step), ms(traced_.step));
-      if (best.step < worth_it * traced_.step && place.untouched)
-        sentences.push_back(
-            fmt::format("Change {}: nobody touches what it waits for before its buffer is used again; wait "
-                        "there. {}",
-                        line_of(best), then));
-      else if (best.step < worth_it * traced_.step && place.touched_at.site != 0)
-        sentences.push_back(fmt::format("Change {}: wait at {}, where what it waits for is first touched. {}",
-                                        line_of(best), touched_at(best), then));
-    }
+    if (std::string line = change(); !line.empty()) sentences.push_back(std::move(line));
+    if (sentences.empty() && predictions_.hidden < worth_it * traced_.step)
+      sentences.push_back(
+          fmt::format("Change all of these lines: each wait stands where what it waits for is first "
+                      "touched, and a step takes {} ms, not {}.",
+                      ms(predictions_.hidden), ms(traced_.step)));
     if (predictions_.released < worth_it * traced_.step)
       sentences.push_back(fmt::format("{} nothing, and run it with --early-release: {} ms.",
                                       sentences.empty() ? "Change" : "Or change", ms(predictions_.released)));
@@ -177,7 +191,7 @@ private:
                       "nothing of theirs: {} ms at best, the longer of calculation and messages.",
                       sentences.empty() ? "To gain, " : "To gain more, ", ms(predictions_.best)));
     if (sentences.empty())
-      sentences.push_back(predictions_.limit == Limit::calculation
+      sentences.push_back(predictions_.messages < (1 - worth_it) * traced_.step
                               ? "It cannot gain by hiding: its messages take next to nothing of a step."
                               : "It cannot gain by hiding: there is too little calculation behind which "
                                 "messages could hide.");
@@ -199,6 +213,12 @@ private:
     if (traced_.unmatched != 0)
       sentences.push_back(
           fmt::format("{} operations belong to no message that both ends have told of.", traced_.unmatched));
+    if (traced_.hosts.size() == 1 && links_named_)
+      sentences.push_back("All ranks were on one host: no message of theirs takes a link.");
+    if (predictions_.stuck)
+      sentences.push_back(
+          "The replay of the run did not come to its end: records are missing, or the program waits "
+          "in a way that a trace does not tell of. What is said stands on its beginning.");
     for (const auto& [object, why] : lines_.missing()) sentences.push_back(why + ".");
     return sentences;
   }
@@ -206,6 +226,7 @@ private:
   const std::map<std::uint64_t, RankTrace>& ranks_;
   const TracedRun& traced_;
   const Predictions predictions_;
+  const bool links_named_;
   SourceLines lines_;
 };
 
@@ -246,7 +267,11 @@ Result<void> advise(const std::map<std::uint64_t, RankTrace>& ranks, const Advic
     return error(ENOMSG, "there is no advice: {}",
                  ranks.empty() ? "no rank has left a trace; none is a program of parc's"
                                : "no rank has sent a message to another");
-  Advice advice(ranks, traced, predict(traced, links, at));
+  if (traced.step <= 0)
+    return error(
+        ENOMSG,
+        "there is no advice: no rank has sent more than one message, so there is no step to speak of");
+  Advice advice(ranks, traced, predict(traced, links, at), !links.empty());
   if (options.form == "json")
     std::cerr << advice.json().dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
   else

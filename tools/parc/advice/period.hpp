@@ -16,8 +16,9 @@ struct Period {
 // The shortest of those that repeat themselves over the longest stretch: at least three times, and over half
 // of the sequence.
 template <class Key> Period find_period(const std::vector<Key>& sequence) {
-  constexpr std::size_t most = 4096; // of a step
   const std::size_t size = sequence.size();
+  constexpr std::size_t longest = 4096, compared = 100'000'000; // of a step; in all
+  const std::size_t most = std::min(longest, compared / std::max<std::size_t>(size, 1));
   Period best;
   for (std::size_t length = 1; length <= std::min(size / 3, most); ++length) {
     std::size_t begin = 0, at = 0;

@@ -13,23 +13,29 @@ using model::Waits;
 using model::Wire;
 using model::Wires;
 
-constexpr double long_path = 2.5e-3;  // s, one way: where parcd makes more streams than one
-constexpr double releasing = 5e-6;    // s: two calls of mprotect, and the guard
-constexpr double payload = 0.955;     // of a rate: headers of packets of 1500 bytes, of TLS and of parc
+constexpr double long_path = 2.5e-3; // s, one way: where parcd makes more streams than one
+constexpr double releasing = 5e-6;   // s: two calls of mprotect, and the guard
+constexpr double payload = 0.955;    // of a rate: headers of packets of 1500 bytes, of TLS and of parc
+constexpr std::size_t most_places = 12;
 constexpr double steps_apart = 0.001; // of a step: less is no difference
 
 class Predictor {
 public:
-  explicit Predictor(const TracedRun& traced) : traced_(traced), now_(replayed(traced.wires, {})) {}
+  explicit Predictor(const TracedRun& traced) : traced_(traced) {
+    const auto marks = model::replay(traced.run, traced.wires, {}).marks;
+    now_ = usual_step(marks);
+    stuck_ = marks.size() < std::max<std::size_t>(traced.steps + 1, 2);
+  }
 
   [[nodiscard]] double now() const { return now_; }
+  [[nodiscard]] bool stuck() const { return stuck_; }
   // What was measured, times the ratio of two replays.
   [[nodiscard]] double step(const Wires& wires, const Waits& waits) const {
     return now_ <= 0 ? traced_.step : traced_.step * replayed(wires, waits) / now_;
   }
   [[nodiscard]] double only_messages() const {
     const model::Run run = model::only_messages(traced_.run);
-    return traced_.step * usual_step(model::replay(run, traced_.wires, {}).marks) / now_;
+    return now_ <= 0 ? 0 : traced_.step * usual_step(model::replay(run, traced_.wires, {}).marks) / now_;
   }
 
   // Of all wires between two hosts.
@@ -47,7 +53,8 @@ private:
   }
 
   const TracedRun& traced_;
-  double now_;
+  double now_ = 0;
+  bool stuck_ = false; // the replay of what was
 };
 
 void find_limit(const Predictor& predictor, const TracedRun& traced, Predictions& predictions) {
@@ -72,6 +79,7 @@ Predictions predict(const TracedRun& traced, const std::vector<NamedLink>& links
   const Predictor predictor(traced);
   Predictions predictions;
   predictions.replayed = predictor.now();
+  predictions.stuck = predictor.stuck();
   predictions.hidden = predictor.step(traced.wires, {.where = Waits::Where::first_touch});
   predictions.released = predictor.step(
       traced.wires, {.where = at == ReleaseAt::once ? Waits::Where::released : Waits::Where::begun,
@@ -102,11 +110,15 @@ Predictions predict(const TracedRun& traced, const std::vector<NamedLink>& links
     predictions.others.push_back({each.name + ", hidden", fmt::format("on {}, hidden", each.name),
                                   predictor.step(wires, {.where = Waits::Where::first_touch})});
   }
-  for (std::uint32_t place = 0; place < traced.places.size(); ++place) {
-    if (traced.places[place].waits == 0) continue;
-    const double step = predictor.step(traced.wires, {.where = Waits::Where::first_touch, .place = place});
-    predictions.lines.push_back({place, step});
-  }
+  std::vector<std::uint32_t> places; // those that have cost the most: each takes a replay
+  for (std::uint32_t place = 0; place < traced.places.size(); ++place)
+    if (traced.places[place].waits != 0) places.push_back(place);
+  std::ranges::sort(places, std::ranges::greater(),
+                    [&](std::uint32_t place) { return traced.places[place].waited; });
+  if (places.size() > most_places) places.resize(most_places);
+  for (const std::uint32_t place : places)
+    predictions.lines.push_back(
+        {place, predictor.step(traced.wires, {.where = Waits::Where::first_touch, .place = place})});
   std::ranges::stable_sort(predictions.lines, [&](const LinePrediction& a, const LinePrediction& b) {
     if (std::abs(a.step - b.step) > steps_apart * traced.step) return a.step < b.step;
     return traced.places[a.place].waited > traced.places[b.place].waited;

@@ -27,6 +27,7 @@ enum class Limit : std::uint8_t { calculation, latency, bandwidth };
 
 struct Predictions {
   double replayed = 0; // the run as it was: what the replay takes for a step
+  bool stuck = false;  // and it did not come to its end
   double hidden = 0, released = 0, best = 0, calculation = 0, messages = 0;
   std::vector<Prediction> others;    // streams, links
   std::vector<LinePrediction> lines; // the one that brings the most first

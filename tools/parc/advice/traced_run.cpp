@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/parc/advice/traced_run.hpp"
 
+#include "include/parc/parc.h"
 #include "tools/parc/advice/period.hpp"
 #include "tools/parc/advice/usual_step.hpp"
 #include "tools/parc/advice/wires.hpp"
@@ -17,6 +18,7 @@ using trace::Kind;
 using trace::Record;
 
 constexpr std::uint32_t nothing = std::numeric_limits<std::uint32_t>::max();
+constexpr std::ptrdiff_t most_pending = 8192;
 constexpr std::uint64_t most_points = 16;         // of a sweep, that stand for all of its touches
 constexpr std::uint64_t least_touched = 2 * 4096; // bytes of a buffer that has a whole page wherever it lies
 
@@ -27,7 +29,7 @@ bool is_one_sided(const Record& message) {
   return (message.flags & trace::flag_one_sided) != 0;
 }
 bool is_message(const Record& record) {
-  return record.kind == Kind::message && record.error == 0;
+  return record.kind == Kind::message && (record.error == 0 || record.error == PARC_ETRUNCATE);
 }
 
 // What of a thread has a time of its own.
@@ -50,8 +52,10 @@ public:
     number_threads();
     match();
     find_traced();
+    find_named();
     made_.wires = measure_wires(matched_, made_.hosts.size());
-    for (const auto& [key, number] : threads_) make_actions(key.first, key.second, number);
+    sort_by_thread();
+    for (const auto& [key, number] : threads_) make_actions(key.first, number, by_thread_[key]);
     mark_steps();
     name_places();
     return std::move(made_);
@@ -63,6 +67,7 @@ private:
     const Record* message = nullptr;
     std::uint32_t transfer = nothing;
     bool waited_for = false;
+    bool named = false;  // a call says that it waits for it: no other does
     bool traced = false; // its touches are known
   };
 
@@ -175,6 +180,14 @@ private:
     made_.bytes += record.bytes;
   }
 
+  void find_named() {
+    for (const auto& [rank, said] : ranks_)
+      for (const Record& record : said.records)
+        if (record.kind == Kind::call && record.id != 0)
+          if (const auto found = operations_.find({rank, record.id}); found != operations_.end())
+            found->second.named = true;
+  }
+
   // Also those that nobody has touched before their buffers were used again.
   void find_traced() {
     for (const auto& [rank, said] : ranks_)
@@ -188,18 +201,34 @@ private:
 
   // ---- What a thread does
 
-  std::vector<Item> items_of(std::uint64_t rank, std::uint32_t thread) const {
+  void sort_by_thread() {
+    for (const auto& [rank, said] : ranks_)
+      for (const Record& record : said.records)
+        if (is_message(record) || record.kind == Kind::call)
+          by_thread_[{rank, record.thread}].push_back(&record);
+        else if (record.kind == Kind::touches)
+          by_thread_[{rank, toucher_of(rank, record)}].push_back(&record);
+  }
+
+  std::vector<Item> items_of(std::uint64_t rank, const std::vector<const Record*>& records) const {
     std::vector<Item> items;
-    for (const Record& record : ranks_.at(rank).records) {
-      if (record.thread != thread) continue;
-      if (is_message(record)) items.push_back({record.begin, Item::What::post, &record});
-      if (record.kind == Kind::call) items.push_back({record.begin, Item::What::call, &record});
-      if (record.kind == Kind::touches) add_touches(rank, record, items);
+    for (const Record* const record : records) {
+      if (record->kind == Kind::message) items.push_back({record->begin, Item::What::post, record});
+      if (record->kind == Kind::call) items.push_back({record->begin, Item::What::call, record});
+      if (record->kind == Kind::touches) add_touches(rank, *record, items);
     }
     // A call has begun before what it begins.
     std::ranges::stable_sort(
         items, {}, [](const Item& each) { return std::pair(each.time, each.what != Item::What::call); });
     return items;
+  }
+
+  // Threads that only calculate are no ranks of the run: what they touch, who posted the read waits for.
+  [[nodiscard]] std::uint32_t toucher_of(std::uint64_t rank, const Record& sweep) const {
+    if (threads_.contains({rank, sweep.thread})) return sweep.thread;
+    const auto read = operations_.find({rank, sweep.id});
+    return read == operations_.end() || read->second.message == nullptr ? sweep.thread
+                                                                        : read->second.message->thread;
   }
 
   // Of a sweep some points: bytes come from the front on, so what is touched from behind needs all of them.
@@ -221,7 +250,7 @@ private:
     }
   }
 
-  void make_actions(std::uint64_t rank, std::uint32_t thread, std::uint32_t number) {
+  void make_actions(std::uint64_t rank, std::uint32_t number, const std::vector<const Record*>& records) {
     actions_ = &made_.run.ranks[number];
     rank_ = rank;
     reached_ = start_ - std::min(start_, to_real_.at(rank)); // this host's time, when the first was heard of
@@ -229,7 +258,7 @@ private:
     pending_.clear();
     buffers_.clear();
     vain_ = nullptr;
-    for (const Item& item : items_of(rank, thread)) {
+    for (const Item& item : items_of(rank, records)) {
       if (call != nullptr && call->end <= item.time) {
         end_call(*call);
         call = nullptr;
@@ -260,8 +289,8 @@ private:
   }
 
   // Looks of MPI's for what has ended, which it does other things between: one wait.
-  [[nodiscard]] static bool is_look(const Record& call) {
-    return call.call == trace::Call::wait && call.id == 0;
+  [[nodiscard]] bool is_look(const Record& call) const {
+    return call.call == trace::Call::wait && call.id == 0 && !ranks_.at(rank_).peers.empty();
   }
   [[nodiscard]] bool goes_on(const Record& call) const {
     constexpr std::uint64_t between = 150'000; // ns
@@ -270,9 +299,10 @@ private:
 
   // Of operations that a call does not name: what it may wait for.
   enum class WaitsFor : std::uint8_t { any, its_own, none };
-  [[nodiscard]] static WaitsFor waits_for(const Record& call) {
+  [[nodiscard]] WaitsFor waits_for(const Record& call) const {
     switch (call.call) {
     case trace::Call::wait:
+      return is_look(call) ? WaitsFor::any : WaitsFor::none; // parc_wait for PARC_OP_NULL
     case trace::Call::waitall:
     case trace::Call::waitany:
     case trace::Call::waitsome: return WaitsFor::any;
@@ -296,6 +326,8 @@ private:
   void post(const Record& message) {
     Operation& operation = operations_.at({rank_, message.id});
     pending_.push_back(&operation);
+    if (std::ssize(pending_) > most_pending) // tested, and waited for by nobody
+      pending_.erase(pending_.begin(), pending_.begin() + most_pending / 2);
     if (!is_write(message)) use_again(operation);
     const bool sends = is_write(message), asks = is_one_sided(message) && !sends;
     if (operation.transfer == nothing || (!sends && !asks)) return;
@@ -351,15 +383,16 @@ private:
     if (which == WaitsFor::none) return ended;
     const std::uint64_t since = which == WaitsFor::any ? 0 : call.begin;
     for (Operation* const each : pending_)
-      if (each->message->begin >= since && each->message->end != 0 && each->message->end <= time)
+      if (!each->named && each->message->begin >= since && each->message->end != 0 &&
+          each->message->end <= time)
         ended.push_back(each);
     return ended;
   }
 
   // A write that was acknowledged while it was waited for; others were copied. MPI hears of all that ends
   // when it looks: one that it has looked for is the last that did.
-  [[nodiscard]] static bool is_waited_for(const Record& call, const Record& write, std::uint64_t begin,
-                                          std::uint64_t end) {
+  [[nodiscard]] bool is_waited_for(const Record& call, const Record& write, std::uint64_t begin,
+                                   std::uint64_t end) const {
     constexpr std::uint64_t at_once = 150'000; // ns
     return write.end > begin && write.end <= end && (!is_look(call) || write.end + at_once > end);
   }
@@ -436,27 +469,35 @@ private:
     for (const std::size_t each : marked) begins.push_back((*most)[each].time);
     made_.step = usual_step(begins);
     auto& actions = made_.run.ranks[thread];
-    for (auto each = marked.rbegin(); each != marked.rend(); ++each)
-      actions.insert(actions.begin() + static_cast<std::ptrdiff_t>((*most)[*each].action),
-                     {.kind = model::Action::Kind::mark, .transfers = {}});
+    std::vector<model::Action> with_marks;
+    with_marks.reserve(actions.size() + marked.size());
+    auto next = marked.begin();
+    for (std::size_t i = 0; i < actions.size(); ++i) {
+      if (next != marked.end() && (*most)[*next].action == i) {
+        with_marks.push_back({.kind = model::Action::Kind::mark, .transfers = {}});
+        ++next;
+      }
+      with_marks.push_back(std::move(actions[i]));
+    }
+    actions = std::move(with_marks);
   }
 
   // Where most of what a place has waited for is first touched.
   void name_places() {
-    std::vector<std::map<RankSite, std::uint64_t>> touches(made_.places.size());
-    constexpr RankSite nowhere{0, 0};
+    std::vector<std::map<std::optional<RankSite>, std::uint64_t>> touches(made_.places.size());
     for (const auto& [key, operation] : operations_) {
       const auto place = place_of_transfer_.find(operation.transfer);
       if (!operation.traced || place == place_of_transfer_.end()) continue;
       const auto touched = first_touches_.find(operation.transfer);
-      ++touches[place->second][touched == first_touches_.end() ? nowhere : touched->second];
+      ++touches[place->second]
+               [touched == first_touches_.end() ? std::nullopt : std::optional(touched->second)];
     }
     for (std::size_t i = 0; i < touches.size(); ++i) {
       if (touches[i].empty()) continue;
       const auto most =
           std::ranges::max_element(touches[i], {}, [](const auto& each) { return each.second; });
-      made_.places[i].touched_at = most->first;
-      made_.places[i].untouched = most->first == nowhere;
+      made_.places[i].touched_at = most->first.value_or(RankSite{0, 0});
+      made_.places[i].untouched = !most->first;
     }
   }
 
@@ -475,8 +516,9 @@ private:
   const std::map<std::uint64_t, RankTrace>& ranks_;
   TracedRun made_;
   std::uint64_t start_ = 0;
-  std::map<std::uint64_t, std::uint64_t> to_real_;                          // by rank
-  std::map<std::uint64_t, std::uint32_t> host_of_;                          // by rank
+  std::map<std::uint64_t, std::uint64_t> to_real_; // by rank
+  std::map<std::uint64_t, std::uint32_t> host_of_; // by rank
+  std::map<Thread, std::vector<const Record*>> by_thread_;
   std::map<Thread, std::uint32_t> threads_;                                 // their numbers in the run
   std::map<std::pair<std::uint64_t, std::uint64_t>, Operation> operations_; // by rank and id
   std::vector<MatchedMessage> matched_;

@@ -38,8 +38,8 @@ constexpr Quantity alone_quantity{"--alone", time_units, longest_s, "2s"};
 constexpr Quantity bytes_quantity{"--bytes", size_units, 1e15, "800000 or 64KiB"};
 constexpr std::uint64_t most_processors = 100'000;
 
-std::string four_digits(double value) { // four that count
-  if (std::isinf(value)) return "-";    // no limit
+std::string four_digits(double value) {  // four that count
+  if (!std::isfinite(value)) return "-"; // no limit
   if (value == 0) return "0";
   const int whole = static_cast<int>(std::floor(std::log10(value))) + 1;
   return fmt::format("{:.{}f}", value, std::clamp(4 - whole, 0, 6));

@@ -199,6 +199,7 @@ Result<int> run_beside(std::vector<std::string>& line) {
       continue;
     }
     if (waitpid(child, &status, WNOHANG) != child) continue;
+    sigprocmask(SIG_SETMASK, &before, nullptr); // for what is made of what it left
     return exit_status_of(status);
   }
 }

@@ -376,7 +376,7 @@ Result<int> run_once(const RunOptions& options, const tool::Run& request, Deadli
     if (!written) std::cerr << "parc: " << written.error().text << '\n';
     lost = lost || !written;
   }
-  if (options.advice.any()) {
+  if (options.advice.any() && (missing == nullptr || missing->hosts.empty())) {
     const auto advised = advise(terminal.trace().ranks(), options.advice, ReleaseAt::once);
     if (!advised) std::cerr << "parc: " << advised.error().text << '\n';
     lost = lost || !advised;

@@ -36,7 +36,13 @@ std::string from_here(const std::string& file) {
 // One program or library, whatever it was loaded at.
 class SourceLines::Object {
 public:
-  explicit Object(const std::string& path) : dwfl_(dwfl_begin(&callbacks)) {
+  explicit Object(const std::string& path) {
+    std::error_code failure; // a rank has named it
+    if (!std::filesystem::is_regular_file(path, failure)) {
+      why_not_ = "there is no such file here";
+      return;
+    }
+    dwfl_.reset(dwfl_begin(&callbacks));
     if (!dwfl_) return;
     dwfl_report_begin(dwfl_.get());
     module_ = dwfl_report_offline(dwfl_.get(), path.c_str(), path.c_str(), -1);
@@ -139,6 +145,7 @@ SourceLines::~SourceLines() = default;
 SourceLines::Object& SourceLines::object(const std::string& path) {
   auto& known = objects_[path];
   if (known) return *known;
+  unsetenv("DEBUGINFOD_URLS"); // nobody is asked over the network
   known = std::make_unique<Object>(path);
   if (!known->why_not().empty()) missing_[path] = fmt::format("no lines of {}: {}", path, known->why_not());
   return *known;

@@ -313,6 +313,8 @@ private:
 // A program that does not know of the pipe may write to it, too.
 bool makes_sense(const Record& record) {
   const bool timed = record.kind == Kind::call || record.kind == Kind::fault || record.kind == Kind::touches;
+  if (record.kind == Kind::call && static_cast<std::size_t>(record.call) >= trace::call_names.size())
+    return false;
   return record.kind >= Kind::opened && record.kind <= Kind::object && (!timed || record.begin <= record.end);
 }
 
