@@ -293,7 +293,8 @@ BOOST_AUTO_TEST_CASE(the_trace_of_a_hang_has_the_reads_that_never_came) {
       ++never;
       BOOST_TEST(event["args"]["tag"] == 7);
       BOOST_TEST(event["args"]["bytes"] == 100);
-      BOOST_TEST(event["args"]["site"].get<std::string>().starts_with("hang+"));
+      const std::string site = event["args"]["site"]; // its line, where it is built with those
+      BOOST_TEST((site.find("hang.cpp:") != std::string::npos || site.starts_with("hang+")), site);
     }
   BOOST_TEST(never == 2);
   Process summary = hosts.start({PARC_TEST_BIN "/parc", "trace", file});
