@@ -3,9 +3,7 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cmath>
 #include <deque>
-#include <functional>
 #include <map>
 #include <queue>
 #include <tuple>
@@ -15,67 +13,18 @@ namespace parc::model {
 namespace {
 
 constexpr double never = std::numeric_limits<double>::infinity();
-constexpr double rounding = 1e-12;  // s
-constexpr double least_part = 1e-3; // of a byte
+constexpr double rounding = 1e-12; // s
 
 // ---- A direction between two hosts
 
-// Those that are under way share evenly, so what each of them has sent grows alike: by a level that they have
-// in common. A transfer that begins at one level is through when its bytes have been added to it.
-struct Point {
-  double time, level;
-};
-
-struct Awaited {
-  double level;
-  std::uint32_t rank;
-  double lag; // from there to when the rank knows
-  bool operator>(const Awaited& other) const { return level > other.level; }
-};
-
-template <class Value> using LeastFirst = std::priority_queue<Value, std::vector<Value>, std::greater<>>;
-
 struct Pipe {
-  explicit Pipe(const Wire& its_wire) : wire(its_wire) {}
-
   Wire wire;
-  double level = 0;
-  double updated = 0;
-  std::vector<Point> curve = {{0, 0}}; // between these it rises evenly, or not at all
-  LeastFirst<double> ends;             // the levels at which those under way are through
-  LeastFirst<Awaited> awaited;
-  std::uint64_t version = 0; // of what is planned
-
-  // When it was reached; never: it has not been yet.
-  [[nodiscard]] double when(double wanted) const {
-    if (wanted > level) return never;
-    const auto after = std::ranges::lower_bound(curve, wanted, {}, &Point::level);
-    if (after == curve.begin()) return after->time;
-    const Point &to = *after, &from = *(after - 1);
-    return from.time + (to.time - from.time) * (wanted - from.level) / (to.level - from.level);
-  }
-
-  void advance(double now) {
-    if (now <= updated) return;
-    if (!ends.empty()) {
-      level += (now - updated) * wire.bandwidth / static_cast<double>(ends.size());
-      const double next = next_level();
-      if (next > level && next - level < least_part) level = next;
-    }
-    updated = now;
-    curve.push_back({now, level});
-    while (!ends.empty() && ends.top() <= level) ends.pop();
-  }
-
-  // At which something is through, or somebody is to be told.
-  [[nodiscard]] double next_level() const {
-    return std::min(ends.empty() ? never : ends.top(), awaited.empty() ? never : awaited.top().level);
-  }
+  double free = 0; // when all that has begun is through
 };
 
 struct Progress { // of a transfer
   double begun = never;
-  double from_level = 0;
+  double leaves = never; // its first byte: what was begun before it goes first
   struct Waiter {
     std::uint32_t rank;
     double needs, lag;
@@ -86,12 +35,11 @@ struct Progress { // of a transfer
 // ---- What happens when
 
 struct Event {
-  enum class Kind : std::uint8_t { rank_goes_on, transfer_begins, pipe_moves, first_bytes };
+  enum class Kind : std::uint8_t { rank_goes_on, transfer_begins, first_bytes };
   double time;
   std::uint64_t number; // those of one time in the order in which they were planned
   Kind kind;
-  std::uint32_t which; // rank, transfer, pipe, rank
-  std::uint64_t version = 0;
+  std::uint32_t which; // rank, transfer, rank
 };
 struct Later {
   bool operator()(const Event& a, const Event& b) const {
@@ -147,23 +95,18 @@ private:
     const auto key =
         from == to ? std::tuple(from, to, transfer.from, transfer.to) : std::tuple(from, to, 0u, 0u);
     const auto [found, added] = pipe_numbers_.emplace(key, static_cast<std::uint32_t>(pipes_.size()));
-    if (added) pipes_.emplace_back(wires_.between(from, to));
+    if (added) pipes_.push_back({.wire = wires_.between(from, to)});
     return found->second;
   }
 
-  void plan(double time, Event::Kind kind, std::uint32_t which, std::uint64_t version = 0) {
-    events_.push({time, number_++, kind, which, version});
+  void plan(double time, Event::Kind kind, std::uint32_t which) {
+    events_.push({time, number_++, kind, which});
   }
 
   void happen(const Event& event) {
     switch (event.kind) {
     case Event::Kind::rank_goes_on: go_on(event.which); break;
     case Event::Kind::transfer_begins: begin(event.which); break;
-    case Event::Kind::pipe_moves:
-      if (event.version != pipes_[event.which].version) break;
-      move(pipes_[event.which]);
-      plan_next(event.which);
-      break;
     case Event::Kind::first_bytes: let_go(event.which); break;
     }
   }
@@ -177,54 +120,18 @@ private:
   void begin(std::uint32_t transfer) {
     Progress& progress = progress_[transfer];
     if (progress.begun != never) return; // once is enough
-    const std::uint32_t number = pipe_of_[transfer];
-    Pipe& pipe = pipes_[number];
-    move(pipe);
+    Pipe& pipe = pipes_[pipe_of_[transfer]];
     progress.begun = now_;
-    progress.from_level = pipe.level;
-    const double bytes = run_.transfers[transfer].bytes;
-    if (bytes > 0 && !std::isinf(pipe.wire.bandwidth)) pipe.ends.push(pipe.level + bytes);
+    progress.leaves = std::max(now_, pipe.free);
+    pipe.free = progress.leaves + run_.transfers[transfer].bytes / pipe.wire.bandwidth;
     for (const Progress::Waiter& each : std::exchange(progress.waiters, {}))
-      tell(transfer, each.rank, each.needs, each.lag);
-    plan_next(number);
-    plan(now_ + latency_of(transfer), Event::Kind::first_bytes, run_.transfers[transfer].to);
+      plan(std::max(now_, when_sent(transfer, each.needs) + each.lag), Event::Kind::rank_goes_on, each.rank);
+    plan(progress.leaves + pipe.wire.latency, Event::Kind::first_bytes, run_.transfers[transfer].to);
   }
 
   [[nodiscard]] double when_sent(std::uint32_t transfer, double bytes) const {
-    const Progress& progress = progress_[transfer];
-    const Pipe& pipe = pipes_[pipe_of_[transfer]];
-    if (progress.begun == never || bytes <= 0 || std::isinf(pipe.wire.bandwidth)) return progress.begun;
-    return pipe.when(progress.from_level + bytes);
-  }
-
-  // When it knows that so many bytes have been sent.
-  void tell(std::uint32_t transfer, std::uint32_t rank, double bytes, double lag) {
-    if (const double when = when_sent(transfer, bytes); when != never)
-      plan(std::max(now_, when + lag), Event::Kind::rank_goes_on, rank);
-    else if (Progress& progress = progress_[transfer]; progress.begun == never)
-      progress.waiters.push_back({rank, bytes, lag});
-    else
-      pipes_[pipe_of_[transfer]].awaited.push({progress.from_level + bytes, rank, lag});
-  }
-
-  // As far as it has come by now.
-  void move(Pipe& pipe) {
-    pipe.advance(now_);
-    for (; !pipe.awaited.empty() && pipe.awaited.top().level <= pipe.level; pipe.awaited.pop()) {
-      const Awaited& each = pipe.awaited.top();
-      plan(std::max(now_, pipe.when(each.level) + each.lag), Event::Kind::rank_goes_on, each.rank);
-    }
-  }
-
-  void plan_next(std::uint32_t number) {
-    Pipe& pipe = pipes_[number];
-    ++pipe.version;
-    if (pipe.ends.empty()) return;
-    const double takes =
-        (pipe.next_level() - pipe.level) * static_cast<double>(pipe.ends.size()) / pipe.wire.bandwidth;
-    // Late in a long run the time may be too little to be added to it.
-    const double then = std::max(now_ + takes, std::nextafter(now_, never));
-    plan(then, Event::Kind::pipe_moves, number, pipe.version);
+    const double leaves = progress_[transfer].leaves;
+    return leaves == never ? never : leaves + bytes / pipes_[pipe_of_[transfer]].wire.bandwidth;
   }
 
   // ---- Ranks
@@ -316,12 +223,9 @@ private:
   bool is_there(std::uint32_t rank, std::uint32_t transfer, double bytes) {
     const Transfer& what = run_.transfers[transfer];
     const double lag = latency_of(transfer) * (what.from == rank && what.to != rank ? 2 : 1);
-    const std::uint32_t pipe = pipe_of_[transfer];
-    move(pipes_[pipe]);
     const double when = when_sent(transfer, bytes);
     if (when == never) {
-      tell(transfer, rank, bytes, lag);
-      plan_next(pipe);
+      progress_[transfer].waiters.push_back({rank, bytes, lag});
       return false;
     }
     if (when + lag <= now_ + rounding) return true;
@@ -338,8 +242,8 @@ private:
   void let_go(std::uint32_t number) {
     Rank& rank = ranks_[number];
     std::erase_if(rank.released, [this](const Rank::Released& each) {
-      const double begun = progress_[each.transfer].begun;
-      return begun != never && begun + latency_of(each.transfer) <= now_ + rounding;
+      const double leaves = progress_[each.transfer].leaves;
+      return leaves != never && leaves + latency_of(each.transfer) <= now_ + rounding;
     });
     while (!rank.held.empty() &&
            (rank.released.empty() || rank.held.front().behind < rank.released.front().number)) {

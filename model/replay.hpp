@@ -4,8 +4,9 @@
 // or where what they wait for is first touched. What of a step is calculated beside messages, and by how many
 // cores, is as it was.
 //
-// A wire takes the messages of one direction between two hosts; those that are under way at a time share its
-// bandwidth evenly, and all arrive a latency later. Two ranks of one host have wires of their own.
+// A wire takes the messages of one direction between two hosts, one behind the other, as they were begun:
+// what TCP has taken of one goes before the next. All arrive a latency later. Two ranks of one host have
+// wires of their own.
 //
 // Pure: no clock, no system call. Times are seconds. A run is trusted: its indices are valid, and every
 // transfer that is waited for is begun by somebody, before its rank waits for what needs it; what is not
