@@ -93,7 +93,7 @@ struct Replayed {
 };
 [[nodiscard]] Replayed replay(const Run& run, const Wires& wires, const Waits& waits);
 
-// The same program without its calculation, and with what its calls cost besides waiting.
+// The same program without its calculation, and without what its calls cost besides waiting.
 [[nodiscard]] Run only_messages(Run run);
 
 } // namespace parc::model
