@@ -22,8 +22,7 @@ struct Pipe {
   double free = 0; // when all that has begun is through
 };
 
-struct Progress { // of a transfer
-  double begun = never;
+struct Progress {        // of a transfer
   double leaves = never; // its first byte: what was begun before it goes first
   struct Waiter {
     std::uint32_t rank;
@@ -50,14 +49,14 @@ struct Later {
 class Replay {
 public:
   Replay(const Run& run, const Wires& wires, const Waits& waits)
-      : run_(run), wires_(wires), waits_(waits), progress_(run.transfers.size()), ranks_(run.ranks.size()),
+      : run_(run), waits_(waits), progress_(run.transfers.size()), ranks_(run.ranks.size()),
         touched_(run.transfers.size()), loose_(run.transfers.size()) {
     for (const auto& actions : run.ranks)
       for (const Action& each : actions)
         if (each.kind == Action::Kind::touch)
           for (const std::uint32_t transfer : each.transfers) touched_[transfer] = true;
     pipe_of_.reserve(run.transfers.size());
-    for (const Transfer& each : run.transfers) pipe_of_.push_back(pipe_for(each));
+    for (const Transfer& each : run.transfers) pipe_of_.push_back(pipe_for(each, wires));
   }
 
   Replayed run() {
@@ -90,12 +89,12 @@ private:
     std::deque<Held> held;
   };
 
-  std::uint32_t pipe_for(const Transfer& transfer) {
+  std::uint32_t pipe_for(const Transfer& transfer, const Wires& wires) {
     const std::uint32_t from = run_.host_of[transfer.from], to = run_.host_of[transfer.to];
     const auto key =
         from == to ? std::tuple(from, to, transfer.from, transfer.to) : std::tuple(from, to, 0u, 0u);
     const auto [found, added] = pipe_numbers_.emplace(key, static_cast<std::uint32_t>(pipes_.size()));
-    if (added) pipes_.push_back({.wire = wires_.between(from, to)});
+    if (added) pipes_.push_back({.wire = wires.between(from, to)});
     return found->second;
   }
 
@@ -119,9 +118,8 @@ private:
 
   void begin(std::uint32_t transfer) {
     Progress& progress = progress_[transfer];
-    if (progress.begun != never) return; // once is enough
+    if (progress.leaves != never) return; // once is enough
     Pipe& pipe = pipes_[pipe_of_[transfer]];
-    progress.begun = now_;
     progress.leaves = std::max(now_, pipe.free);
     pipe.free = progress.leaves + run_.transfers[transfer].bytes / pipe.wire.bandwidth;
     for (const Progress::Waiter& each : std::exchange(progress.waiters, {}))
@@ -159,7 +157,6 @@ private:
         return;
       }
     }
-    result_.end = std::max(result_.end, now_);
   }
 
   void begin_all(std::uint32_t rank, const Action& action) {
@@ -254,7 +251,6 @@ private:
   }
 
   const Run& run_;
-  const Wires& wires_;
   const Waits waits_;
   std::vector<Progress> progress_;
   std::vector<Pipe> pipes_;

@@ -89,7 +89,6 @@ struct Waits {
 
 struct Replayed {
   std::vector<double> marks; // of all ranks, by time
-  double end = 0;            // when the last rank was through
 };
 [[nodiscard]] Replayed replay(const Run& run, const Wires& wires, const Waits& waits);
 

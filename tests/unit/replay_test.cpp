@@ -81,7 +81,6 @@ BOOST_AUTO_TEST_CASE(a_message_takes_latency_and_bytes) {
   BOOST_REQUIRE(replayed.marks.size() == 2U);
   BOOST_TEST(replayed.marks[0] == 1 + 2 + 0.5, to_a_millionth); // who sends hears of it a way back later
   BOOST_TEST(replayed.marks[1] == 1 + 0.25 + 2 + 0.5, to_a_millionth); // and its wait's own cost
-  BOOST_TEST(replayed.end == 3.75, to_a_millionth);
 }
 
 BOOST_AUTO_TEST_CASE(bytes_may_cost_nothing) {

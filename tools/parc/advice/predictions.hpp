@@ -6,7 +6,6 @@
 #include "tools/parc/model/links.hpp"
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/parc/advice/traced_run.hpp"
 
-#include "include/parc/parc.h"
 #include "tools/parc/advice/period.hpp"
 #include "tools/parc/advice/usual_step.hpp"
 #include "tools/parc/advice/wires.hpp"
+#include "tools/parc/trace/matched_messages.hpp"
 
 #include <algorithm>
 #include <limits>
 #include <optional>
-#include <tuple>
 
 namespace parc::tools {
 namespace {
@@ -19,17 +18,10 @@ using trace::Record;
 
 constexpr std::uint32_t nothing = std::numeric_limits<std::uint32_t>::max();
 constexpr std::ptrdiff_t most_pending = 8192;
-constexpr std::uint64_t most_points = 16;         // of a sweep, that stand for all of its touches
-constexpr std::uint64_t least_touched = 2 * 4096; // bytes of a buffer that has a whole page wherever it lies
+constexpr std::uint64_t most_points = 16; // of a sweep, that stand for all of its touches
 
-bool is_write(const Record& message) {
-  return (message.flags & trace::flag_write) != 0;
-}
-bool is_one_sided(const Record& message) {
-  return (message.flags & trace::flag_one_sided) != 0;
-}
 bool is_message(const Record& record) {
-  return record.kind == Kind::message && (record.error == 0 || record.error == PARC_ETRUNCATE);
+  return record.kind == Kind::message && came(record);
 }
 
 // What of a thread has a time of its own.
@@ -80,7 +72,10 @@ private:
     for (const auto& [rank, said] : ranks_) {
       to_real_[rank] = 0;
       for (const Record& record : said.records) {
-        if (record.kind == Kind::cost) made_.wake = static_cast<double>(record.released) / 1e9;
+        if (record.kind == Kind::cost) {
+          made_.wake = static_cast<double>(record.released) / 1e9;
+          page_bytes_ = record.bytes;
+        }
         if (record.kind != Kind::opened) continue;
         to_real_[rank] = record.end;
         start_ = std::min(start_, record.begin + record.end);
@@ -113,71 +108,51 @@ private:
   // ---- Transfers
 
   void match() {
-    using Key =
-        std::tuple<std::uint64_t, std::uint64_t, std::uint32_t, std::int32_t>; // from, to, context, tag
-    struct End {
-      std::uint64_t rank;
-      const Record* message;
-    };
-    std::map<Key, std::pair<std::vector<End>, std::vector<End>>> pairs;
     for (const auto& [rank, said] : ranks_)
       for (const Record& record : said.records) {
         if (!is_message(record)) continue;
         operations_[{rank, record.id}].message = &record;
-        const auto peer = static_cast<std::uint64_t>(record.peer);
-        if (record.peer < 0 || !ranks_.contains(peer))
-          ++made_.unmatched;
-        else if (is_one_sided(record))
-          add_one_sided(rank, peer, record);
-        else if (is_write(record))
-          pairs[{rank, peer, record.context, record.tag}].first.push_back({rank, &record});
-        else if (record.first != 0 && record.end != 0)
-          pairs[{peer, rank, record.context, record.tag}].second.push_back({rank, &record});
+        if (is_one_sided(record)) add_one_sided(rank, record);
       }
-    for (auto& [key, ends] : pairs) {
-      auto& [writes, reads] = ends;
-      std::ranges::stable_sort(writes, {}, [](const End& each) { return each.message->begin; });
-      std::ranges::stable_sort(reads, {}, [](const End& each) { return each.message->first; });
-      const std::size_t both = std::min(writes.size(), reads.size());
-      made_.unmatched += writes.size() + reads.size() - 2 * both;
-      for (std::size_t i = 0; i < both; ++i)
-        add(writes[i].rank, *writes[i].message, reads[i].rank, *reads[i].message);
-    }
+    for (const MatchedPair& each : matched_messages(ranks_))
+      if (ranks_.contains(each.from) && ranks_.contains(each.to)) add(each);
+    made_.unmatched = static_cast<std::uint64_t>(
+        std::ranges::count(operations_, nothing, [](const auto& each) { return each.second.transfer; }));
   }
 
   [[nodiscard]] std::uint32_t thread_of(std::uint64_t rank, const Record& record) const {
     return threads_.at({rank, record.thread});
   }
 
-  void add(std::uint64_t from, const Record& write, std::uint64_t to, const Record& read) {
-    const auto number = static_cast<std::uint32_t>(made_.run.transfers.size());
-    const std::uint64_t bytes = std::min(write.bytes, read.bytes);
-    made_.run.transfers.push_back({thread_of(from, write), thread_of(to, read), static_cast<double>(bytes)});
-    operations_[{from, write.id}].transfer = number;
-    operations_[{to, read.id}].transfer = number;
+  std::uint32_t add_transfer(std::uint32_t from, std::uint32_t to, std::uint64_t bytes) {
+    made_.run.transfers.push_back({from, to, static_cast<double>(bytes)});
     ++made_.messages;
-    made_.bytes += bytes;
+    return static_cast<std::uint32_t>(made_.run.transfers.size() - 1);
+  }
+
+  void add(const MatchedPair& pair) {
+    const auto& [from, to, write, read] = pair;
+    const std::uint64_t bytes = std::min(write->bytes, read->bytes);
+    operations_[{from, write->id}].transfer = operations_[{to, read->id}].transfer =
+        add_transfer(thread_of(from, *write), thread_of(to, *read), bytes);
     matched_.push_back({.from = host_of_.at(from),
                         .to = host_of_.at(to),
                         .bytes = bytes,
-                        .posted = seconds(to, read.begin),
-                        .begun = seconds(from, write.begin),
-                        .first = seconds(to, read.first),
-                        .last = seconds(to, read.end)});
+                        .posted = seconds(to, read->begin),
+                        .begun = seconds(from, write->begin),
+                        .first = seconds(to, read->first),
+                        .last = seconds(to, read->end)});
   }
 
   // Nobody at the other end has a part in it: any thread there will do.
-  void add_one_sided(std::uint64_t rank, std::uint64_t peer, const Record& record) {
+  void add_one_sided(std::uint64_t rank, const Record& record) {
+    const auto peer = static_cast<std::uint64_t>(record.peer);
     const auto there = threads_.lower_bound({peer, 0});
-    if (record.end == 0 || there == threads_.end() || there->first.first != peer) return;
-    const auto number = static_cast<std::uint32_t>(made_.run.transfers.size());
+    if (record.peer < 0 || record.end == 0 || there == threads_.end() || there->first.first != peer) return;
     const std::uint32_t here = thread_of(rank, record);
-    const bool puts = is_write(record);
-    made_.run.transfers.push_back(
-        {puts ? here : there->second, puts ? there->second : here, static_cast<double>(record.bytes)});
-    operations_[{rank, record.id}].transfer = number;
-    ++made_.messages;
-    made_.bytes += record.bytes;
+    operations_[{rank, record.id}].transfer = is_write(record)
+                                                  ? add_transfer(here, there->second, record.bytes)
+                                                  : add_transfer(there->second, here, record.bytes);
   }
 
   void find_named() {
@@ -245,7 +220,9 @@ private:
       items.push_back({.time = sweep.begin + when,
                        .what = Item::What::touch,
                        .record = &sweep,
-                       .part = bytes == 0 ? 1 : std::min(1.0, (offset + 4096) / static_cast<double>(bytes)),
+                       .part = bytes == 0 ? 1
+                                          : std::min(1.0, (offset + static_cast<double>(page_bytes_)) /
+                                                              static_cast<double>(bytes)),
                        .in_faults = static_cast<double>(sweep.released) / 1e9 / static_cast<double>(points)});
     }
   }
@@ -425,7 +402,8 @@ private:
       place.waited += static_cast<double>(last - begin) / 1e9;
       for (const std::uint32_t transfer : wait.transfers) place_of_transfer_[transfer] = wait.place;
       for (const Operation* const each : awaited)
-        if (each->transfer != nothing && !is_write(*each->message) && each->message->bytes >= least_touched)
+        if (each->transfer != nothing && !is_write(*each->message) &&
+            each->message->bytes >= 2 * page_bytes_) // a whole page, wherever it lies
           ++made_.long_enough;
     }
     actions_->push_back(std::move(wait));
@@ -515,7 +493,7 @@ private:
 
   const std::map<std::uint64_t, RankTrace>& ranks_;
   TracedRun made_;
-  std::uint64_t start_ = 0;
+  std::uint64_t start_ = 0, page_bytes_ = 4096;
   std::map<std::uint64_t, std::uint64_t> to_real_; // by rank
   std::map<std::uint64_t, std::uint32_t> host_of_; // by rank
   std::map<Thread, std::vector<const Record*>> by_thread_;

@@ -45,7 +45,7 @@ struct TracedRun {
   double step = 0;         // s, as it was: as usual_step has it
   std::uint64_t steps = 0; // 0: nothing repeats itself, and `step` is all of it
   std::uint64_t messages_a_step = 0;
-  std::uint64_t messages = 0, bytes = 0, unmatched = 0;
+  std::uint64_t messages = 0, unmatched = 0;  // the latter of operations
   std::uint64_t touched = 0, long_enough = 0; // reads whose touches are known; that could be
   double wake = 0;                            // s, of a touch that has to wait
 };

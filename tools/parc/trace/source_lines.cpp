@@ -161,10 +161,6 @@ std::string SourceLines::line_of(const RankTrace& rank, std::uint64_t site) {
   return known->second;
 }
 
-bool SourceLines::knows(const RankTrace& rank, std::uint64_t site) {
-  return !line_of(rank, site).empty();
-}
-
 std::string SourceLines::place(const RankTrace& rank, std::uint64_t site) {
   if (std::string line = line_of(rank, site); !line.empty()) return line;
   const auto text = rank.sites.find(site);

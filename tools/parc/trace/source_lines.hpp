@@ -22,7 +22,6 @@ public:
   // "solver.c:92"; where no line is known what the trace has, as "solver+0x1234 exchange". A file below the
   // working directory is named from there.
   [[nodiscard]] std::string place(const RankTrace& rank, std::uint64_t site);
-  [[nodiscard]] bool knows(const RankTrace& rank, std::uint64_t site); // its line
 
   // Why lines of some places are not known, a sentence for each object; empty: all are.
   [[nodiscard]] const std::map<std::string, std::string>& missing() const { return missing_; }

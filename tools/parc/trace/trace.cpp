@@ -2,6 +2,7 @@
 #include "tools/parc/trace/trace.hpp"
 
 #include "shm/layout.hpp"
+#include "tools/parc/trace/matched_messages.hpp"
 #include "tools/parc/trace/source_lines.hpp"
 
 #include <algorithm>
@@ -11,7 +12,6 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <tuple>
 
 namespace parc::tools {
 namespace {
@@ -21,14 +21,6 @@ using trace::Kind;
 using trace::Record;
 
 constexpr std::size_t most_records = 4'000'000; // of a rank: 350 MB here
-
-bool is_write(const Record& message) {
-  return (message.flags & trace::flag_write) != 0;
-}
-
-bool is_one_sided(const Record& message) {
-  return (message.flags & trace::flag_one_sided) != 0;
-}
 
 std::string_view category_of(const Record& message) {
   if ((message.flags & trace::flag_atomic) != 0) return "atomic";
@@ -261,36 +253,12 @@ private:
          Json{{"unfinished", true}});
   }
 
-  // Messages of one pair, context and tag are matched in the order in which they were written, and begin in
-  // that order.
   void write_arrows() {
-    using Key =
-        std::tuple<std::uint64_t, std::uint64_t, std::uint32_t, std::int32_t>; // from, to, context, tag
-    struct End {
-      std::uint64_t rank;
-      const Record* message;
-    };
-    std::map<Key, std::pair<std::vector<End>, std::vector<End>>> pairs;
-    for (const auto& [rank, said] : ranks_)
-      for (const Record& record : said.records) {
-        if (!times_.contains(rank) || record.kind != Kind::message || record.error != 0 || record.peer < 0 ||
-            is_one_sided(record))
-          continue;
-        const auto peer = static_cast<std::uint64_t>(record.peer);
-        if (is_write(record))
-          pairs[{rank, peer, record.context, record.tag}].first.push_back({rank, &record});
-        else if (record.first != 0 && record.end != 0)
-          pairs[{peer, rank, record.context, record.tag}].second.push_back({rank, &record});
-      }
     std::uint64_t number = 0;
-    for (auto& [key, ends] : pairs) {
-      auto& [writes, reads] = ends;
-      std::ranges::stable_sort(writes, {}, [](const End& each) { return each.message->begin; });
-      std::ranges::stable_sort(reads, {}, [](const End& each) { return each.message->first; });
-      for (std::size_t i = 0; i < std::min(writes.size(), reads.size()); ++i, ++number) {
-        arrow_end("s", number, writes[i].rank, *writes[i].message, writes[i].message->begin);
-        arrow_end("f", number, reads[i].rank, *reads[i].message, reads[i].message->end);
-      }
+    for (const MatchedPair& each : matched_messages(ranks_)) {
+      if (!times_.contains(each.from) || !times_.contains(each.to)) continue;
+      arrow_end("s", number, each.from, *each.write, each.write->begin);
+      arrow_end("f", number++, each.to, *each.read, each.read->end);
     }
   }
 
