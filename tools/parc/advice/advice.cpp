@@ -139,7 +139,7 @@ private:
   Table lines() {
     Table table{{{"WAITS AT", false},
                  {"CALL", false},
-                 {"WAITED ms A STEP", true},
+                 {"MEAN WAIT ms", true},
                  {"FIRST TOUCHED AT", false},
                  {"STEP THEN ms", true}},
                 {}};
@@ -147,9 +147,9 @@ private:
     for (const LinePrediction& each : predictions_.lines) {
       const WaitPlace& place = traced_.places[each.place];
       if (place.waited / shares < least_shown * traced_.step) continue;
-      table.rows.push_back({line_of(each),
-                            std::string(trace::call_names[static_cast<std::size_t>(place.call)]),
-                            ms(place.waited / shares), touched_at(each), ms(each.step)});
+      table.rows.push_back(
+          {line_of(each), std::string(trace::call_names[static_cast<std::size_t>(place.call)]),
+           ms(place.waited / static_cast<double>(place.waits)), touched_at(each), ms(each.step)});
       if (table.rows.size() == most_lines) break;
     }
     return table;
