@@ -37,11 +37,41 @@ std::optional<Reference> find_reference(const Scene& scene, const Samples& sampl
                    median(*sequential, &Sample::step_ms), median(*ping_pong, &Sample::step_ms)};
 }
 
-// I.1 with kernels of the same class; plain sockets are compared with the best class there is.
-const std::vector<Sample>* find_blocking(const Samples& samples, const Measured& what) {
-  if (what.realtime) return find(samples, {what.granularity, "I.1", what.realtime});
-  const auto* best = find(samples, {what.granularity, "I.1", true});
-  return best ? best : find(samples, {what.granularity, "I.1", false});
+// With kernels of the same class; plain sockets are compared with the best class there is.
+const std::vector<Sample>* find_over_parc(const Samples& samples, std::size_t granularity,
+                                          const std::string& variant, std::optional<bool> realtime) {
+  if (realtime) return find(samples, {granularity, variant, realtime});
+  const auto* best = find(samples, {granularity, variant, true});
+  return best ? best : find(samples, {granularity, variant, false});
+}
+
+// What the model says of I.3: it hides behind all columns but those that neighbours need, and its calculation
+// takes longer beside messages than alone by Omega.
+void apply_model(Row& row, const Scene& scene, const Samples& samples, const Measured& what) {
+  const auto* exchange =
+      find_over_parc(samples, first_with_halo(scene, what.granularity), exchange_of_calls, what.realtime);
+  const auto* hidden = find_over_parc(samples, what.granularity, "I.3", what.realtime);
+  if (!exchange || !hidden) return;
+  const double needed_first = scene.ranks > 2 ? 2 : 1;
+  row.t_com_parc_ms = median(*exchange, &Sample::step_ms);
+  row.f =
+      std::max(0.0, 1 - needed_first / static_cast<double>(scene.granularities[what.granularity].columns));
+  row.omega = std::max(0.0, median(*hidden, &Sample::calculation_ms) / row.t_calc_ms - 1);
+  row.gain_model = model::gain(row.t_com_parc_ms / row.t_calc_ms, {row.f, row.omega});
+}
+
+// Of repeats that both have.
+void add_spread(Row& row, const std::vector<Sample>& blocking, const std::vector<Sample>& runs) {
+  for (std::size_t i = 0; i < std::min(blocking.size(), runs.size()); ++i) {
+    const double gain = blocking[i].step_ms / runs[i].step_ms;
+    row.gain_least = i == 0 ? gain : std::min(row.gain_least, gain);
+    row.gain_most = std::max(row.gain_most, gain);
+  }
+}
+
+bool is_reference(const std::string& variant) {
+  return variant == "calc" || variant == "exchange" || variant == "sequential" ||
+         variant == exchange_of_calls;
 }
 
 // Where t_com is what a step of the reference took besides its calculation: the gain of a program that hides
@@ -62,9 +92,9 @@ std::vector<Row> make_rows(const Scene& scene, const std::vector<int>& work, con
                            bool emulated) {
   std::vector<Row> rows;
   for (const auto& [what, runs] : samples) {
-    if (what.variant == "calc" || what.variant == "exchange" || what.variant == "sequential") continue;
+    if (is_reference(what.variant)) continue;
     const auto reference = find_reference(scene, samples, what.granularity);
-    const auto* blocking = find_blocking(samples, what);
+    const auto* blocking = find_over_parc(samples, what.granularity, "I.1", what.realtime);
     if (!reference || !blocking || runs.empty()) continue;
     const double blocking_step = median(*blocking, &Sample::step_ms);
     Row row;
@@ -84,10 +114,11 @@ std::vector<Row> make_rows(const Scene& scene, const std::vector<int>& work, con
     }
     row.speedup = reference->t_seq / row.step_ms;
     row.gain = blocking_step / row.step_ms;
-    row.gain_model = model::gain_of_times(reference->t_calc, reference->t_com);
+    add_spread(row, *blocking, runs);
+    apply_model(row, scene, samples, what);
     row.gain_ideal = ideal_gain(reference->t_calc, blocking_step);
     row.gain_pingpong = reference->ping_pong / row.step_ms;
-    row.gain_pingpong_model = row.gain_model;
+    row.gain_pingpong_model = model::gain_of_times(reference->t_calc, reference->t_com);
     row.gain_pingpong_ideal = ideal_gain(reference->t_calc, reference->ping_pong);
     row.correct = std::ranges::all_of(runs, &Sample::correct);
     if (emulated) row.relay_late = std::ranges::any_of(runs, &Sample::relay_late);

@@ -21,9 +21,14 @@ template <class AnyRow, class Visit> void visit_numbers(AnyRow& row, const Visit
   visit("t_calc_ms", row.t_calc_ms);
   visit("t_calc_beside_ms", row.t_calc_beside_ms);
   visit("t_com_ms", row.t_com_ms);
+  visit("t_com_parc_ms", row.t_com_parc_ms);
   visit("step_ms", row.step_ms);
   visit("speedup", row.speedup);
   visit("gain", row.gain);
+  visit("gain_least", row.gain_least);
+  visit("gain_most", row.gain_most);
+  visit("f", row.f);
+  visit("omega", row.omega);
   visit("gain_model", row.gain_model);
   visit("gain_ideal", row.gain_ideal);
   visit("gain_pingpong", row.gain_pingpong);

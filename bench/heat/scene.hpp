@@ -42,10 +42,13 @@ struct Row {
   std::optional<bool> realtime; // empty: no kernel takes part
   double t_calc_ms = 0;
   double t_calc_beside_ms = 0;
-  double t_com_ms = 0;
+  double t_com_ms = 0;      // over plain sockets
+  double t_com_parc_ms = 0; // by the calls of I.1
   double step_ms = 0;
   double speedup = 0;
-  double gain = 0, gain_model = 0, gain_ideal = 0;
+  double gain = 0, gain_ideal = 0;
+  double gain_least = 0, gain_most = 0;    // of single repeats, each with I.1 of the same repeat
+  double f = 0, omega = 0, gain_model = 0; // the model's, of I.3 over I.1: the same in all rows of a case
   double gain_pingpong = 0, gain_pingpong_model = 0, gain_pingpong_ideal = 0;
   int work = 0;
   std::vector<double> steps_ms, calculations_ms; // of each repeat; for callers of measure(), not in JSON

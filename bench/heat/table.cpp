@@ -4,6 +4,7 @@
 #include "system/columns.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <fstream>
 #include <set>
@@ -50,6 +51,26 @@ std::string ratio(double value) {
 }
 std::string step_and_factor(double step_ms, double factor) {
   return fmt::format("{} ({})", ms(step_ms), ratio(factor));
+}
+
+// How far what the model says of I.3's gain is from what was measured, over all cases.
+std::string model_beside_measurement(const std::vector<Row>& rows) {
+  double sum = 0, worst = 0, spread_there = 0;
+  std::size_t cases = 0;
+  for (const Row& row : rows) {
+    if (row.variant != "I.3" || row.gain_model <= 0) continue;
+    const double off = std::abs(row.gain_model / row.gain - 1);
+    ++cases;
+    sum += off;
+    if (off <= worst) continue;
+    worst = off;
+    spread_there = (row.gain_most - row.gain_least) / row.gain;
+  }
+  if (cases == 0) return "";
+  return fmt::format(
+      "The model's gain of I.3 over I.1 is off by {:.1f} % in the mean of {} cases, {:.1f} % at "
+      "worst (there repeats\nspread over {:.1f} %).\n",
+      100 * sum / static_cast<double>(cases), cases, 100 * worst, 100 * spread_there);
 }
 
 std::string why_shorter(const std::vector<Row>& rows) {
@@ -163,7 +184,7 @@ std::string full_table(const std::vector<Row>& rows) {
       "sockets.\n"
       "IDEAL: the longer of the two, where all of the other is hidden. GAIN: over I.1, the calls of parc\n"
       "that block. OVER-PP: over ping-pong, plain sockets that block.\n";
-  text += why_shorter(rows);
+  text += model_beside_measurement(rows) + why_shorter(rows);
   return text + meaning_of_marks(rows);
 }
 

@@ -29,6 +29,8 @@ Samples samples() {
   Samples all;
   all[{0, "calc", {}}] = {{100, 100}};
   all[{0, "exchange", {}}] = {{79}, {80}, {500}};
+  all[{0, exchange_of_calls, true}] = {{81}};
+  all[{0, exchange_of_calls, false}] = {{150}};
   all[{0, "sequential", {}}] = {{202}};
   all[{0, "ping-pong", {}}] = {{260, 100}};
   all[{0, "I.1", true}] = {{182, 100}, {180, 100}, {190, 100}};
@@ -62,7 +64,13 @@ BOOST_AUTO_TEST_CASE(rows_compare_medians) {
   BOOST_TEST(hidden.t_calc_beside_ms == 102.0);
   BOOST_TEST(hidden.speedup == 202.0 / 104);
   BOOST_TEST(hidden.gain == 182.0 / 104);
-  BOOST_TEST(hidden.gain_model == 1.8);
+  BOOST_TEST(hidden.gain_least == 182.0 / 104); // the other repeats of I.1 have no I.3 beside them
+  BOOST_TEST(hidden.gain_most == 182.0 / 104);
+  BOOST_TEST(hidden.t_com_parc_ms == 81.0);
+  BOOST_TEST(hidden.f == 63.0 / 64);
+  BOOST_TEST(hidden.omega == 0.02, boost::test_tools::tolerance(1e-9));
+  BOOST_TEST(hidden.gain_model == 1.81 / 1.02, boost::test_tools::tolerance(1e-9));
+  BOOST_TEST(hidden.gain_pingpong_model == 1.8);
   BOOST_TEST(hidden.gain_ideal == 1.82);
   BOOST_TEST(hidden.gain_pingpong == 2.5);
   BOOST_TEST(hidden.gain_pingpong_ideal == 260.0 / 160);
@@ -71,7 +79,8 @@ BOOST_AUTO_TEST_CASE(rows_compare_medians) {
 
   const Row& normal = find(rows, "I.3", false);
   BOOST_TEST(normal.gain == 186.0 / 123); // with I.1 of its own class
-  BOOST_TEST(!normal.correct);            // one repeat was wrong
+  BOOST_TEST(normal.gain_model == (1 + 1.5) / (1.0 / 64 + 1.5), boost::test_tools::tolerance(1e-9));
+  BOOST_TEST(!normal.correct); // one repeat was wrong
   BOOST_TEST((normal.relay_late == true));
   BOOST_TEST(find(rows, "I.1", true).gain == 1.0);
   BOOST_TEST(find(rows, "ping-pong", {}).gain == 182.0 / 260);
@@ -114,8 +123,8 @@ BOOST_AUTO_TEST_CASE(the_table_has_what_people_ask_for) {
     BOOST_TEST(late_and_wrong == (line.find(" 123.0 ") != std::string::npos), line);
     BOOST_TEST((line.find(" 100.0 ") != std::string::npos), line); // t_calc, which is the ideal, too
   }
-  for (const char* note :
-       {"\nBytes and milliseconds", "\n!  WRONG", "\n*  The machine was busy", "\nn  With kernels"})
+  for (const char* note : {"\nBytes and milliseconds", "\nThe model's gain of I.3", "\n!  WRONG",
+                           "\n*  The machine was busy", "\nn  With kernels"})
     BOOST_TEST((text.find(note) != std::string::npos), note);
   while (std::getline(lines, line)) BOOST_TEST(line.size() <= 110U, line);
 }
@@ -199,10 +208,15 @@ BOOST_AUTO_TEST_CASE(json_has_the_keys_that_readers_rely_on) {
                                           "realtime",
                                           "t_calc_ms",
                                           "t_com_ms",
+                                          "t_com_parc_ms",
                                           "step_ms",
                                           "speedup",
                                           "t_calc_beside_ms",
                                           "gain",
+                                          "gain_least",
+                                          "gain_most",
+                                          "f",
+                                          "omega",
                                           "gain_model",
                                           "gain_ideal",
                                           "work",
