@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 constexpr double tick_s = 0.1, idle_tick_s = 1;
-constexpr double first_pause_s = 0.5, longest_pause_s = 30;
+constexpr double first_retry_s = 0.5, longest_retry_s = 30;
 constexpr auto short_life = 5s;     // of one that is not worth another at once
 constexpr auto longest_doubt = 10s; // then another one is better
 constexpr unsigned most_dials = 4;  // at a time: the other side has room for so many strangers only
@@ -72,7 +72,7 @@ const protocol::Subflow& LinkStreams::of(const Subflow& subflow) const {
 
 // Before another one is tried.
 void LinkStreams::pause(bool longer) {
-  pause_s_ = longer ? std::clamp(2 * pause_s_, first_pause_s, longest_pause_s) : first_pause_s;
+  pause_s_ = longer ? std::clamp(2 * pause_s_, first_retry_s, longest_retry_s) : first_retry_s;
   waits_ = true;
   again_.set(pause_s_);
 }
