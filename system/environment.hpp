@@ -42,6 +42,12 @@ inline constexpr const char* env_parent = "PARC_PARENT";
 // what outlived it (system/orphans.hpp), and by libparc.
 inline constexpr const char* env_kernel = "PARC_KERNEL";
 
+// ---- What parcd tells the PMIx server of its host (pmix/), besides which rank it is.
+
+inline constexpr const char* env_mpi_ranks = "PARC_MPI_RANKS"; // how many its job has, and their hosts, as in
+inline constexpr const char* env_mpi_hosts = "PARC_MPI_HOSTS"; // PARC_HOSTS, which are the servers' own
+inline constexpr const char* env_mpi_directory = "PARC_MPI_DIRECTORY"; // for files
+
 // ---- What ranks are to do besides. Users set them, or parc run and parc mpi by their options.
 
 // "off", "envelope" or "full": read by libparc, and by parcd, which then preloads libparc-early.so.
