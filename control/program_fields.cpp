@@ -22,6 +22,7 @@ std::string encode_program(const Program& program, ProgramFields& fields) {
             .umask = program.umask,
             .input = program.input,
             .binds = program.binds ? 1u : 0u,
+            .mpi = program.mpi ? std::optional(1u) : std::nullopt,
             .limits = {}};
   for (const auto& limit : program.limits)
     fields.limits.insert(fields.limits.end(), {limit.resource, limit.soft, limit.hard});
@@ -42,6 +43,7 @@ Result<Program> decode_program(const ProgramFields& fields, std::string_view pay
   program.umask = fields.umask;
   program.input = fields.input;
   program.binds = fields.binds == 1;
+  program.mpi = fields.mpi.value_or(0) == 1;
   for (std::size_t i = 0; i < fields.limits.size(); i += 3) {
     if (fields.limits[i] >= RLIM_NLIMITS) return malformed();
     program.limits.push_back(

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <sys/resource.h>
@@ -22,6 +23,7 @@ struct ProgramFields {
   std::uint32_t umask = 0;
   std::uint64_t input = 0;
   std::uint32_t binds = 0;
+  std::optional<std::uint32_t> mpi = {};
   std::vector<std::uint64_t> limits = {}; // resource, soft, hard, resource, ...
 };
 
@@ -32,6 +34,7 @@ template <auto program> constexpr auto program_fields() {
                     field<program, &ProgramFields::umask>("umask", 0777),
                     field<program, &ProgramFields::input>("input", Program::no_rank),
                     field<program, &ProgramFields::binds>("binds", 1),
+                    field<program, &ProgramFields::mpi>("mpi", 1),
                     field<program, &ProgramFields::limits>("limits", 3 * RLIM_NLIMITS)};
 }
 

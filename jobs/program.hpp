@@ -24,6 +24,7 @@ struct Program {
   std::uint32_t umask = 022;
   std::vector<Limit> limits;
   bool binds = false; // each rank to a core of its own
+  bool mpi = false;   // of MPI: a PMIx server on each host answers its ranks
   // Who reads what `parc run` does: a rank, no rank, or all.
   std::uint64_t input = no_rank;
   static constexpr std::uint64_t no_rank = UINT32_MAX, all_ranks = UINT32_MAX - 1;

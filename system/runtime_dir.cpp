@@ -139,7 +139,7 @@ Result<void> check_directory(const std::string& path) {
   return success();
 }
 
-constexpr std::string_view tunnel_prefix = "parc-ssh-";
+constexpr std::string_view tunnel_prefix = "parc-ssh-", job_prefix = "mpi-";
 
 Result<void> check_length(const std::string& socket) {
   constexpr std::size_t limit = sizeof(sockaddr_un::sun_path) - 1;
@@ -229,7 +229,21 @@ std::vector<std::string> files_of_kernel(const RuntimeDir& dir) {
   return files;
 }
 
+std::string RuntimeDir::job_directory(std::uint64_t job) const {
+  return fmt::format("{}/{}{:x}", path_, job_prefix, job);
+}
+
+void remove_job_directories(const RuntimeDir& dir) {
+  std::vector<std::filesystem::path> all;
+  std::error_code failure;
+  for (std::filesystem::directory_iterator at(dir.path(), failure), end; !failure && at != end;
+       at.increment(failure))
+    if (at->path().filename().string().starts_with(job_prefix)) all.push_back(at->path());
+  for (const auto& each : all) std::filesystem::remove_all(each, failure);
+}
+
 void remove_runtime_dir(const RuntimeDir& dir) {
+  remove_job_directories(dir);
   for (const std::string& file : files_of_kernel(dir)) unlink(file.c_str());
   unlink(dir.lock().c_str());
   rmdir(dir.path().c_str());

@@ -32,6 +32,8 @@ public:
   [[nodiscard]] std::string tunnel_socket(unsigned number) const;
   [[nodiscard]] std::string counters() const { return path_ + "/counters"; }
   [[nodiscard]] std::string pid_file() const { return path_ + "/kernel.pid"; }
+  // Files of a job of MPI on this host.
+  [[nodiscard]] std::string job_directory(std::uint64_t job) const;
   [[nodiscard]] std::string up_hosts() const { return path_ + "/up-hosts"; } // a hostfile, by parc up
   // Whether it is a batch job's subdirectory, where nobody looks any more when its kernel has ended.
   [[nodiscard]] bool of_batch_job() const { return of_batch_job_; }
@@ -68,6 +70,9 @@ private:
 
 // What a kernel has made there and is there now, but the lock.
 [[nodiscard]] std::vector<std::string> files_of_kernel(const RuntimeDir& dir);
+
+// Removes what jobs have left there that a kernel was killed with. The caller holds its lock.
+void remove_job_directories(const RuntimeDir& dir);
 
 // Removes the directory, with all that a kernel leaves in it. The caller holds its lock, which goes last.
 void remove_runtime_dir(const RuntimeDir& dir);

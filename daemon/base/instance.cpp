@@ -140,6 +140,7 @@ Result<Instance> Instance::acquire(const RuntimeDir& dir) {
   PARC_TRY(lock, take_lock(dir));
   Instance instance(dir, std::move(lock));
   PARC_TRY(write_pid(dir.pid_file()));
+  remove_job_directories(dir);
   for (const std::string& file : files_of_kernel(dir))
     if (file != dir.pid_file() && file != dir.counters() && unlink(file.c_str()) != 0 && errno != ENOENT)
       return system_error("cannot remove {} of a kernel that died", file);

@@ -336,7 +336,8 @@ void JobOrigin::heard(Host& host, const kernel::Departed& message) {
 void JobOrigin::heard(Host& host, const kernel::Abort& message) {
   if (rank_of(host, message.rank) != nullptr)
     decide(static_cast<int>(message.status),
-           fmt::format("rank {} on host {} called parc_abort", message.rank, host.name));
+           fmt::format("rank {} on host {} called {}", message.rank, host.name,
+                       plan_.program.mpi ? "MPI_Abort" : "parc_abort"));
 }
 
 // ---- Towards the end

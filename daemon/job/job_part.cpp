@@ -62,12 +62,6 @@ std::string own_libraries() {
   return library.substr(0, library.rfind('/'));
 }
 
-std::vector<std::string> own_environment() {
-  std::vector<std::string> all;
-  for (char** variable = environ; *variable != nullptr; ++variable) all.emplace_back(*variable);
-  return all;
-}
-
 } // namespace
 
 JobPart::JobPart(const Needs& needs, JobPlan plan)
@@ -88,6 +82,10 @@ JobPart::~JobPart() {
   engine.drop_group(group_);
   for (std::size_t local = 0; group_ == 0 && prepared_yet() && local < mine_.size(); ++local)
     engine.kill(first_endpoint_ + local);
+  if (group_of_servers_ != 0)
+    engine.drop_group(group_of_servers_);
+  else if (prepared_yet() && has_server())
+    engine.kill(endpoint_of_server());
 }
 
 // ---- Getting ready: a link to every other host of the job.
@@ -103,6 +101,9 @@ void JobPart::prepare() {
   if (auto room = check_room(plan_.program, mine_.size()); !room)
     return fail(status_failed, fmt::format("host {} cannot run {} ranks of a job: {}",
                                            plan_.hosts[plan_.self].name, mine_.size(), room.error().text));
+  if (auto ready = prepare_for_mpi(); !ready)
+    return fail(status_failed, fmt::format("host {} cannot run ranks of MPI: {}",
+                                           plan_.hosts[plan_.self].name, ready.error().text));
   unreached_ = plan_.hosts.size();
   for (std::size_t host = 0; host < plan_.hosts.size(); ++host) {
     const auto answer = [self = std::weak_ptr(self_), host](Result<std::int32_t> link) {
@@ -144,6 +145,7 @@ void JobPart::prepared() {
     const std::uint64_t endpoint = needs_.engine.add_endpoint();
     if (local == 0) first_endpoint_ = endpoint;
   }
+  if (has_server()) needs_.engine.add_endpoint(); // behind those of its ranks
   prepared_ = true;
   enter(Stage::prepared);
   tell(kernel::Prepared{.endpoint = first_endpoint_});
@@ -166,6 +168,7 @@ Result<void> JobPart::make_group(const kernel::Start& start) {
   if (std::ranges::adjacent_find(sorted) != sorted.end()) return malformed();
   group_ = needs_.engine.add_group(members);
   if (group_ == protocol::Engine::no_group) return malformed();
+  if (plan_.program.mpi) return make_group_of_servers(start);
   return success();
 }
 
@@ -195,6 +198,9 @@ std::vector<std::string> JobPart::variables(std::uint32_t local) const {
                                kernel_variable(getpid()),
                                fmt::format("{}={}", env_hosts, hosts_)};
   if (!plan_.parent.empty()) all.push_back(fmt::format("{}={}", env_parent, plan_.parent));
+  if (!plan_.program.mpi) return all;
+  all.insert(all.end(), mpi_variables_.begin(), mpi_variables_.end());
+  all.push_back(fmt::format("PMIX_RANK={}", mine_[local]));
   return all;
 }
 
@@ -341,7 +347,8 @@ void JobPart::heard(const kernel::Start& message) {
   if (mine_.empty()) return enter(Stage::started); // it is there for what is spawned
   if (auto made = make_group(message); !made) return fail(status_failed, made.error().text);
   enter(Stage::started);
-  start_timer_.set(0);
+  if (!has_server()) return start_timer_.set(0);
+  start_server();
 }
 
 void JobPart::heard(const kernel::Taken& message) {
@@ -442,6 +449,8 @@ void JobPart::orphan() {
 void JobPart::go_when_empty() {
   if (stage_ == Stage::gone || !std::ranges::all_of(ranks_, [](const auto& rank) { return rank->ended(); }))
     return;
+  if (server_ && server_->alive()) return server_->kill();
+  server_.reset();
   enter(Stage::gone);
   if (!killed_.empty()) needs_.processes.clean_up_after(killed_);
   if (!ranks_.empty()) needs_.processes.end_strays(job_variable());

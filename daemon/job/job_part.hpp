@@ -9,6 +9,7 @@
 #include "daemon/base/loop.hpp"
 #include "daemon/base/post.hpp"
 #include "daemon/job/job_plan.hpp"
+#include "daemon/job/mpi_server.hpp"
 #include "daemon/job/rank.hpp"
 #include "protocol/engine.hpp"
 #include "system/error.hpp"
@@ -103,6 +104,12 @@ private:
   Result<void> check_host(std::size_t host, std::int32_t link) const;
   void prepared();
   Result<void> make_group(const kernel::Start& start);
+  Result<void> make_group_of_servers(const kernel::Start& start);
+  Result<void> prepare_for_mpi();
+  Result<void> try_to_start_server();
+  void start_server();
+  void server_ready(std::vector<std::string> variables);
+  void server_ended(const std::string& why);
   void start_next();
   Result<void> start_rank(std::uint32_t local);
   [[nodiscard]] std::string job_variable() const;
@@ -130,6 +137,8 @@ private:
   }
   Rank* find(std::uint64_t number);
   [[nodiscard]] std::uint64_t endpoint_of(const Rank& rank) const;
+  [[nodiscard]] bool has_server() const { return plan_.program.mpi && !mine_.empty(); }
+  [[nodiscard]] std::uint64_t endpoint_of_server() const { return first_endpoint_ + mine_.size(); }
 
   Needs needs_;
   JobPlan plan_;
@@ -141,6 +150,9 @@ private:
   std::size_t unreached_ = 0;                               // hosts
   std::uint64_t first_endpoint_ = UINT64_MAX;               // of its ranks here, from `prepared` on
   std::uint64_t group_ = 0;                                 // in the engine, from `start` on
+  std::uint64_t group_of_servers_ = 0;                      // of all hosts, where the program is one of MPI
+  std::unique_ptr<MpiServer> server_;                       // of this host, from `start` on
+  std::vector<std::string> mpi_variables_;                  // that ranks have from it
   std::uint32_t forwarded_ = 0;                             // the last signal that came for the job
   std::map<std::uint32_t, std::vector<int>> early_signals_; // to ranks that have not started, each once
   bool stopping_ = false;                                   // its kernel does

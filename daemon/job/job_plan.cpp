@@ -42,6 +42,13 @@ std::vector<std::uint32_t> JobPlan::host_of_rank() const {
   return hosts_of_ranks;
 }
 
+std::vector<std::size_t> JobPlan::hosts_with_ranks() const {
+  std::vector<std::size_t> all;
+  for (const Run& run : runs)
+    if (run.ranks != 0 && std::ranges::find(all, run.host) == all.end()) all.push_back(run.host);
+  return all;
+}
+
 kernel::Prepare encode_plan(const JobPlan& plan) {
   kernel::Prepare message{.job = plan.job,
                           .self = plan.self,

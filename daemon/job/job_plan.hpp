@@ -31,6 +31,9 @@ struct JobPlan {
   std::string parent = {}; // address of the program that spawned it (endpoint_address.hpp); empty: none did
 
   [[nodiscard]] std::vector<std::uint32_t> host_of_rank() const;
+  // Places in the list of hosts, in the order of their first ranks: each has a PMIx server where the program
+  // is one of MPI.
+  [[nodiscard]] std::vector<std::size_t> hosts_with_ranks() const;
   // For PARC_HOSTS (host_words.hpp).
   [[nodiscard]] std::string hosts_in_words() const;
 };

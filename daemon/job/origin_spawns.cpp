@@ -62,6 +62,7 @@ void JobOrigin::spawn_now(const SpawnWish& wish) {
   program.arguments = request->arguments;
   program.input = Program::no_rank;
   program.binds = false; // the cores belong to those that were started first
+  program.mpi = false;   // and are programs of parc
   std::erase_if(program.environment, [](const std::string& variable) { // nobody gathers their traces
     return variable.starts_with(fmt::format("{}=", env_trace));
   });

@@ -78,6 +78,12 @@ Program with_place(Program program, const HostPlace& place) {
   return program;
 }
 
+std::vector<std::string> own_environment() {
+  std::vector<std::string> all;
+  for (char** variable = environ; *variable != nullptr; ++variable) all.emplace_back(*variable);
+  return all;
+}
+
 Program program_of_ranks(Program program, bool started_here, const std::vector<std::string>& own,
                          const std::string& libraries) {
   std::vector<std::string>& environment = program.environment;

@@ -17,6 +17,9 @@ namespace parc::daemon {
 // As it is for one host, by what is that host's own.
 [[nodiscard]] Program with_place(Program program, const HostPlace& place);
 
+// This kernel's.
+[[nodiscard]] std::vector<std::string> own_environment();
+
 // `started_here`: the job was started on this host. `own`: this kernel's environment; `libraries`: where
 // libparc is installed, behind what LD_LIBRARY_PATH has; empty: where everybody looks.
 [[nodiscard]] Program program_of_ranks(Program program, bool started_here,

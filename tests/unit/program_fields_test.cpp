@@ -16,7 +16,8 @@ Program example() {
           .directory = "/home/x",
           .umask = 027,
           .limits = {{7, 1024, ~std::uint64_t{0}}},
-          .binds = true};
+          .binds = true,
+          .mpi = true};
 }
 
 } // namespace
@@ -32,6 +33,7 @@ BOOST_AUTO_TEST_CASE(what_is_encoded_comes_back) {
   BOOST_TEST(decoded.value().directory == "/home/x");
   BOOST_TEST(decoded.value().umask == 027u);
   BOOST_TEST(decoded.value().binds);
+  BOOST_TEST(decoded.value().mpi);
   BOOST_REQUIRE(decoded.value().limits.size() == 1);
   BOOST_TEST(decoded.value().limits[0].resource == 7u);
   BOOST_TEST(decoded.value().limits[0].hard == ~std::uint64_t{0});
@@ -53,6 +55,7 @@ BOOST_AUTO_TEST_CASE(what_makes_no_sense_is_refused) {
   BOOST_TEST(refused("here", 4));
   BOOST_TEST(refused("umask", 01000));
   BOOST_TEST(refused("binds", 2));
+  BOOST_TEST(refused("mpi", 2));
   BOOST_TEST(refused("limits", {1, 2}));
   BOOST_TEST(refused("limits", {1000, 2, 3}));
   BOOST_TEST(!decode_program(good, bytes.substr(0, bytes.size() - 1)));

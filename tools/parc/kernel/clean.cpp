@@ -24,6 +24,7 @@ int fail(const Error& error) {
 
 // The lock stays: see daemon/base/instance.hpp.
 void remove_files(const RuntimeDir& dir) {
+  remove_job_directories(dir);
   for (const std::string& file : files_of_kernel(dir))
     if (unlink(file.c_str()) == 0) std::cout << "removed " << file << " of a dead kernel\n";
 }

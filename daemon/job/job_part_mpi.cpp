@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The PMIx servers of a job of MPI: one on each host that has ranks, in a group of their own.
+#include "control/exit_status.hpp"
+#include "control/words/host_words.hpp"
+#include "daemon/job/job_part.hpp"
+#include "daemon/job/rank_program.hpp"
+#include "daemon/program/sessions.hpp"
+#include "jobs/installed.hpp"
+#include "system/environment.hpp"
+#include "system/limits.hpp"
+#include "system/orphans.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <unistd.h>
+
+namespace parc::daemon {
+namespace {
+
+// What libfabric loads for MPI, where it does not look by itself.
+Result<void> find_provider(Program& program) {
+  constexpr const char* path = "FI_PROVIDER_PATH";
+  const auto& set = program.environment;
+  if (std::ranges::find(set, path, name_of_variable) != set.end()) return success();
+  const std::string provider = installed_library("libfabric/libparc-fi.so");
+  if (provider.empty())
+    return error(
+        ENOENT,
+        "parc's provider for libfabric (libparc-fi.so) is not installed there; install libparc-fabric1");
+  if (provider.starts_with("/usr/lib")) return success();
+  program.environment.push_back(fmt::format("{}={}", path, provider.substr(0, provider.rfind('/'))));
+  return success();
+}
+
+} // namespace
+
+Result<void> JobPart::prepare_for_mpi() {
+  return has_server() ? find_provider(plan_.program) : success();
+}
+
+Result<void> JobPart::make_group_of_servers(const kernel::Start& start) {
+  std::vector<std::uint64_t> ranks(plan_.hosts.size());
+  for (const std::uint32_t host : plan_.host_of_rank()) ++ranks[host];
+  std::vector<protocol::Address> members;
+  for (const std::size_t host : plan_.hosts_with_ranks())
+    members.push_back(
+        {links_[host] == this_host ? protocol::here : links_[host], start.endpoints[host] + ranks[host]});
+  group_of_servers_ = needs_.engine.add_group(members);
+  if (group_of_servers_ == protocol::Engine::no_group)
+    return error(EPROTO, "the PMIx servers of the job make no group");
+  return success();
+}
+
+Result<void> JobPart::try_to_start_server() {
+  const std::vector<std::size_t> servers = plan_.hosts_with_ranks();
+  std::vector<std::uint32_t> numbers(servers.size());
+  std::vector<std::string> names;
+  std::uint32_t self = 0;
+  for (std::uint32_t i = 0; i < servers.size(); ++i) {
+    numbers[i] = i;
+    names.push_back(plan_.hosts[servers[i]].name);
+    if (servers[i] == plan_.self) self = i;
+  }
+  const std::string file = installed_program("pmix");
+  if (file.empty())
+    return error(ENOENT,
+                 "parc's PMIx server (libexec/parc/pmix) is not installed there; install libparc-fabric1");
+  Program program{.arguments = {file},
+                  .environment = own_environment(),
+                  .directory = needs_.runtime_dir.path(),
+                  .limits = plan_.program.limits};
+  MpiServer::Job job{.variables = {fmt::format("{}={}", env_rank, self),
+                                   fmt::format("{}={}", env_size, servers.size()), job_variable(),
+                                   fmt::format("{}={}", env_runtime_dir, needs_.runtime_dir.path()),
+                                   kernel_variable(getpid()),
+                                   fmt::format("{}={}", env_hosts, control::host_words(numbers, names))},
+                     .ranks = plan_.size,
+                     .hosts = hosts_};
+  MpiServer::Events events{
+      .ready = [this](std::vector<std::string> variables) { server_ready(std::move(variables)); },
+      .aborted = [this](std::int32_t rank, int status) { abort(rank, status); },
+      .ended = [this](const std::string& why) { server_ended(why); }};
+  PARC_TRY(started,
+           MpiServer::start(needs_.loop.events(), needs_.processes, std::move(program),
+                            needs_.runtime_dir.job_directory(plan_.job), std::move(job), std::move(events)));
+  server_ = std::move(started.server);
+  needs_.sessions.add({~plan_.job, static_cast<std::int32_t>(self), static_cast<std::int32_t>(servers.size()),
+                       endpoint_of_server()},
+                      std::move(started.from_program), std::move(started.to_program), [](Sessions::End) {});
+  return success();
+}
+
+void JobPart::server_ready(std::vector<std::string> variables) {
+  mpi_variables_ = std::move(variables);
+  start_timer_.set(0);
+}
+
+void JobPart::server_ended(const std::string& why) {
+  needs_.sessions.process_died(endpoint_of_server());
+  killed_.push_back(server_->id());
+  if (orphaned()) return go_when_empty();
+  fail(status_failed, fmt::format("the PMIx server of host {} has ended{}{}", plan_.hosts[plan_.self].name,
+                                  why.empty() ? "" : ": ", why));
+}
+
+void JobPart::start_server() {
+  if (auto started = try_to_start_server(); !started)
+    fail(status_failed,
+         fmt::format("cannot start the PMIx server of host {}: {}{}", plan_.hosts[plan_.self].name,
+                     started.error().text, descriptor_advice(started.error().code)));
+}
+
+} // namespace parc::daemon

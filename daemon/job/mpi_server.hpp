@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The PMIx server of a job of MPI programs on this host (pmix/): started before the ranks, which get from it
+// what they need in their environment, and ended behind the last of them. It is a program of parc itself, in
+// a job of all hosts' servers.
+//
+// It says on its standard output what it has to say to its kernel, a line each: variables NAME=VALUE, an
+// empty line when ranks may start, and "abort RANK STATUS" when one of them wants the job to end so.
+// Invariant: its directory is there as long as this is.
+#pragma once
+
+#include "daemon/base/event.hpp"
+#include "daemon/process/start_process.hpp"
+#include "system/error.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace parc::daemon {
+
+class MpiServer {
+public:
+  struct Events { // it may go in none of them
+    std::function<void(std::vector<std::string> variables)> ready;
+    std::function<void(std::int32_t rank, int status)> aborted;
+    std::function<void(std::string why)> ended; // its process has, whoever ended it
+  };
+  // What it is told: the variables of a rank among servers, and which ranks the job has where.
+  struct Job {
+    std::vector<std::string> variables;
+    std::size_t ranks;
+    std::string hosts; // of the ranks (control/words/host_words.hpp)
+  };
+
+  // `directory`: to be made. The ends of its session's pipes are left to the caller.
+  struct Started {
+    std::unique_ptr<MpiServer> server;
+    Fd from_program, to_program;
+  };
+  [[nodiscard]] static Result<Started> start(event_base* loop, const Processes& processes, Program program,
+                                             const std::string& directory, Job job, Events events);
+  MpiServer(event_base* loop, const Processes& processes, StartedProcess& process, std::string directory,
+            Events events);
+  MpiServer(const MpiServer&) = delete;
+  MpiServer& operator=(const MpiServer&) = delete;
+  ~MpiServer();
+
+  [[nodiscard]] bool alive() const { return static_cast<bool>(process_); }
+  [[nodiscard]] pid_t id() const { return id_; }
+  void kill();
+
+private:
+  void process_ended();
+  void read_output();
+  void read_errors();
+  void hear(std::string_view line);
+
+  const Processes& processes_;
+  const pid_t id_;
+  const std::string directory_;
+  const Events events_;
+  Fd process_, output_, errors_;
+  Event ended_, said_, complained_;
+  std::string line_;                   // that is not whole yet
+  std::vector<std::string> variables_; // until it is ready
+  bool ready_ = false;
+  std::string complaints_; // the last of them
+};
+
+} // namespace parc::daemon

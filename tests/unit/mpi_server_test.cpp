@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a kernel hears from the PMIx server of a job, played by a shell.
+#include "daemon/job/mpi_server.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <optional>
+#include <unistd.h>
+
+namespace parc::daemon {
+
+BOOST_AUTO_TEST_SUITE(mpi_server)
+
+namespace {
+
+struct Played {
+  EventBase loop{event_base_new()};
+  Processes processes;
+  std::string directory =
+      (std::filesystem::temp_directory_path() / fmt::format("parc-mpi-server-{}", getpid())).string();
+  std::optional<std::vector<std::string>> variables;
+  std::vector<std::pair<std::int32_t, int>> aborts;
+  std::optional<std::string> why;
+  std::unique_ptr<MpiServer> server;
+
+  void start(const std::string& script) {
+    Program program{
+        .arguments = {"/bin/sh", "-c", script}, .environment = {}, .directory = "/", .limits = {}};
+    auto started = MpiServer::start(
+        loop.get(), processes, program, directory, {.variables = {"X=1"}, .ranks = 3, .hosts = "a:2,b:1"},
+        {.ready = [this](std::vector<std::string> all) { variables = std::move(all); },
+         .aborted = [this](std::int32_t rank, int status) { aborts.emplace_back(rank, status); },
+         .ended = [this](std::string text) { why = std::move(text); }});
+    BOOST_REQUIRE(started);
+    server = std::move(started.value().server);
+  }
+  template <class Condition> void run_until(const Condition& condition) {
+    while (!condition()) event_base_loop(loop.get(), EVLOOP_ONCE);
+  }
+};
+
+using Texts = std::vector<std::string>;
+
+} // namespace
+
+BOOST_FIXTURE_TEST_CASE(ranks_may_start_when_it_has_said_their_variables, Played) {
+  start("echo A=b; echo nonsense; echo C=$PARC_MPI_RANKS/$PARC_MPI_HOSTS/$X; echo; echo D=late; exec sleep "
+        "100");
+  run_until([&] { return variables.has_value(); });
+  BOOST_TEST(*variables == (Texts{"A=b", "C=3/a:2,b:1/1"}));
+  BOOST_TEST(server->alive());
+  BOOST_TEST(!why.has_value());
+  BOOST_TEST(std::filesystem::is_directory(directory));
+  server->kill();
+  run_until([&] { return why.has_value(); });
+  BOOST_TEST(!server->alive());
+  server.reset();
+  BOOST_TEST(!std::filesystem::exists(directory));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_rank_that_aborts_is_told_of_and_nonsense_is_not, Played) {
+  start("echo; echo abort; echo abort 1; echo abort x 2; echo abort 1 2 3; echo abort 2 77; exec sleep 100");
+  run_until([&] { return !aborts.empty(); });
+  BOOST_REQUIRE(aborts.size() == 1);
+  BOOST_TEST(aborts[0].first == 2);
+  BOOST_TEST(aborts[0].second == 77);
+}
+
+BOOST_FIXTURE_TEST_CASE(one_that_fails_says_why, Played) {
+  start("echo it cannot >&2; echo at all >&2; exit 1");
+  run_until([&] { return why.has_value(); });
+  BOOST_TEST(*why == "it cannot at all");
+  BOOST_TEST(!variables.has_value());
+}
+
+BOOST_FIXTURE_TEST_CASE(its_files_go_with_it, Played) {
+  start("mkdir $PARC_MPI_DIRECTORY/x; echo > $PARC_MPI_DIRECTORY/x/y; echo; exec sleep 100");
+  run_until([&] { return variables.has_value(); });
+  BOOST_TEST(std::filesystem::exists(directory + "/x/y"));
+  server.reset();
+  BOOST_TEST(!std::filesystem::exists(directory));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace parc::daemon
