@@ -9,6 +9,7 @@
 #include "system/standard_streams.hpp"
 #include "tools/parc/advice/advice.hpp"
 #include "tools/parc/run/commands.hpp"
+#include "tools/parc/run/mpi_settings.hpp"
 #include "tools/parc/trace/trace.hpp"
 
 #include <algorithm>
@@ -36,21 +37,6 @@ struct MpiOptions {
   AdviceOptions advice;
   std::vector<std::string> words; // mpirun's
 };
-
-// "osc": one-sided windows that ranks of one host alone allocate are memory that they share, all others
-// parc's windows, and where the kernels may not reach the ranks' memory messages. Their transport is "btl":
-// nothing goes by vader, which would make its files in /dev/shm all the same, and warns where that is small.
-constexpr std::array<std::pair<const char*, const char*>, 7> settings{
-    {{"pml", "cm"},
-     {"mtl", "ofi"},
-     {"mtl_ofi_provider_include", "parc"},
-     {"osc", "sm,rdma,pt2pt"},
-     {"osc_rdma_btls", "ofi"},
-     {"btl", "ofi,self"},
-     {"opal_common_ofi_provider_include", "parc"}}};
-// Objects of mpi4py are received without MPI_Mprobe: a synchronous send that mtl/ofi meets by that never
-// ends.
-constexpr const char* for_mpi4py = "MPI4PY_RC_RECV_MPROBE";
 
 // What a launcher says of itself; empty: there is none.
 std::string version_of(const std::string& launcher) {
@@ -147,7 +133,7 @@ bool is_set(std::string_view name, const std::vector<std::string>& given) {
 std::vector<std::string> line_of(const std::string& launcher, const std::vector<std::string>& variables,
                                  const std::vector<std::string>& given) {
   std::vector<std::string> words{launcher};
-  for (const auto& [name, value] : settings)
+  for (const auto& [name, value] : mpi_settings)
     if (!is_set(name, given)) words.insert(words.end(), {"--mca", name, value});
   append_variables(words, variables);
   return words;
@@ -167,7 +153,7 @@ void print(const std::vector<std::string>& line, const std::vector<std::string>&
   for (const std::string& word : line) fmt::print("{} ", word);
   fmt::print(
       "./app\n\nThe same in the environment, for mpirun ./app and srun --mpi=pmix ./app alike:\n\nexport");
-  for (const auto& [name, value] : settings) fmt::print(" OMPI_MCA_{}={}", name, value);
+  for (const auto& [name, value] : mpi_settings) fmt::print(" OMPI_MCA_{}={}", name, value);
   std::string names; // mpirun gives the ranks of other hosts no others than its own
   for (const std::string& variable : variables) {
     fmt::print(" {}", variable);

@@ -10,6 +10,7 @@
 #include "tools/parc/hosts/up_hosts.hpp"
 #include "tools/parc/run/commands.hpp"
 #include "tools/parc/run/input.hpp"
+#include "tools/parc/run/mpi_settings.hpp"
 #include "tools/parc/run/output.hpp"
 #include "tools/parc/screen/table.hpp"
 #include "tools/parc/talk/caught_signals.hpp"
@@ -47,6 +48,7 @@ struct RunOptions {
   std::optional<double> timeout_s;
   bool tag_output = false;
   bool keep_going = false;
+  bool mpi = false;          // its ranks are MPI's
   std::string bind = "none"; // or "core"
   std::string trace;         // file; empty: none
   bool trace_pages = false;  // it tells of first touches, too
@@ -128,6 +130,17 @@ Result<std::string> directory_of_ranks(const std::string& asked) {
   return directory;
 }
 
+// What the caller has not set otherwise.
+void ask_for_mpi(std::vector<std::string>& asked) {
+  const auto add = [&asked](const std::string& name, const char* value) {
+    if (std::getenv(name.c_str()) == nullptr &&
+        std::ranges::find(asked, name, name_of_variable) == asked.end())
+      asked.push_back(fmt::format("{}={}", name, value));
+  };
+  for (const auto& [name, value] : mpi_settings) add(fmt::format("OMPI_MCA_{}", name), value);
+  add(for_mpi4py, "False");
+}
+
 Result<Program> describe_program(const RunOptions& options) {
   Program program;
   program.arguments = options.command;
@@ -144,6 +157,7 @@ Result<Program> describe_program(const RunOptions& options) {
     if (options.early_release.empty() && std::getenv(env_early_release) == nullptr)
       asked.push_back(fmt::format("{}=gets", env_early_release));
   }
+  if (options.mpi) ask_for_mpi(asked);
   PARC_TRY(set_environment(program, asked));
   PARC_TRY(directory, directory_of_ranks(options.directory));
   program.directory = std::move(directory);
@@ -153,6 +167,7 @@ Result<Program> describe_program(const RunOptions& options) {
   program.limits = own_limits();
   program.input = who_reads(options.input);
   program.binds = options.bind == "core";
+  program.mpi = options.mpi;
   return program;
 }
 
@@ -544,6 +559,7 @@ void add_options(CLI::App& app, RunOptions& options) {
                "suggest an order and strips")
       ->needs("--trace");
   add_advice(app, options.advice);
+  app.add_flag("--mpi", options.mpi, "The program is one of MPI (Open MPI): start its ranks without mpirun");
   app.add_flag("--keep-going", options.keep_going, "Let the other ranks go on when one fails");
   app.add_flag("--tag-output", options.tag_output, "Put [RANK] before every line of output");
   add_runtime_dir(app, options.runtime_dir);

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// parc run --mpi: parc starts the ranks of MPI itself. They print what they print where mpirun starts them,
+// and the job ends as one of parc's own does.
+#include "tests/mpi/mpi_job.hpp"
+
+#include <csignal>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+
+namespace parc::test {
+namespace {
+
+std::vector<std::string> words_of(const Job& job) {
+  std::vector<std::string> words{"--mpi", "-n", std::to_string(job.ranks), "--hosts", "a"};
+  for (std::size_t host = 1; host < job.hosts; ++host) words.back() += fmt::format(",{}", char('a' + host));
+  for (const std::string& variable : job.environment) append(words, {"-x", variable});
+  words.push_back(PARC_MPI_PROGRAMS "/" + job.program);
+  append(words, job.words);
+  return words;
+}
+
+void compare_with_mpirun(const Job& job) {
+  Hosts hosts(job.hosts);
+  Process run = hosts.run(words_of(job));
+  BOOST_TEST(run.wait() == 0, job.program << ": " << run.output() << run.errors() << hosts);
+  BOOST_TEST(run.output() == expected_of(hosts, job));
+}
+
+// Of what a kernel has started the one with this name; 0: there is none.
+pid_t child_of(Hosts& hosts, std::size_t host, const std::string& name) {
+  for (const pid_t each : hosts.ranks()) {
+    std::string status, word;
+    std::ifstream file(fmt::format("/proc/{}/status", each));
+    const bool named = std::getline(file, status) && status == "Name:\t" + name;
+    while (named && file >> word && word != "PPid:") {
+    }
+    if (pid_t parent = 0; named && file >> parent && parent == hosts[host].kernel().id()) return each;
+  }
+  return 0;
+}
+
+// Directories of jobs in a kernel's.
+std::size_t job_directories(const std::string& runtime_dir) {
+  std::size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(runtime_dir))
+    count += entry.path().filename().string().starts_with("mpi-") ? 1 : 0;
+  return count;
+}
+
+struct Two {
+  Hosts hosts{2};
+
+  // Ranks that go on until they are ended, with a server on each host.
+  Process start_endless() {
+    Process job = hosts.run({"--mpi", "-n", "4", "--hosts", "a:2,b:2", "sleep", "1000"});
+    BOOST_REQUIRE(
+        eventually([&] { return child_of(hosts, 0, "sleep") != 0 && child_of(hosts, 1, "sleep") != 0; }));
+    return job;
+  }
+  void check_nothing_is_left() {
+    BOOST_TEST(eventually([&] { return hosts.ranks().empty(); }));
+    BOOST_TEST(eventually([&] {
+      return job_directories(hosts[0].runtime_dir()) + job_directories(hosts[1].runtime_dir()) == 0;
+    }));
+  }
+  void check_end(Process& job, int status, const std::string& sentence) {
+    BOOST_TEST(job.wait() == status, job.errors());
+    BOOST_TEST(job.errors().find(sentence) != std::string::npos, job.errors());
+    check_nothing_is_left();
+  }
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(launcher)
+
+BOOST_AUTO_TEST_CASE(programs_print_what_they_print_under_mpirun) {
+  compare_with_mpirun({"point_to_point", 5, 2});
+  compare_with_mpirun({"collectives", 8, 3});
+  compare_with_mpirun({"windows", 5, 3});
+  compare_with_mpirun({"threads", 3, 3});
+  compare_with_mpirun({"fortran_mpi_f08", 3, 2});
+  compare_with_mpirun({"objects.py", 4, 3});
+}
+
+BOOST_FIXTURE_TEST_CASE(who_aborts_ends_the_job, Two) {
+  Process job = hosts.run({"--mpi", "-n", "4", "--hosts", "a:2,b:2", PARC_MPI_PROGRAMS "/aborting"});
+  check_end(job, 17, "rank 1 on host a called MPI_Abort");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_rank_that_is_killed_ends_the_job, Two) {
+  Process job = start_endless();
+  kill(child_of(hosts, 1, "sleep"), SIGKILL);
+  check_end(job, 128 + SIGKILL, "on host b was killed by signal 9");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_server_that_is_killed_ends_the_job, Two) {
+  Process job = start_endless();
+  kill(child_of(hosts, 1, "pmix"), SIGKILL);
+  check_end(job, 125, "the PMIx server of host b has ended");
+}
+
+// Its directory goes when the next one starts.
+BOOST_FIXTURE_TEST_CASE(a_kernel_that_is_killed_ends_the_job, Two) {
+  Process job = start_endless();
+  hosts[1].kernel().signal(SIGKILL);
+  BOOST_TEST(job.wait() == 125);
+  BOOST_TEST(job.errors().find("host b was lost") != std::string::npos, job.errors());
+  BOOST_TEST(eventually([&] { return hosts.ranks().empty(); }));
+  hosts[1].start();
+  check_nothing_is_left();
+}
+
+boost::test_tools::assertion_result may_be_another(boost::unit_test::test_unit_id) {
+  boost::test_tools::assertion_result may(geteuid() == 0);
+  may.message() << "only root can be another user";
+  return may;
+}
+
+// libpmix would believe what it says.
+BOOST_FIXTURE_TEST_CASE(another_user_of_the_host_is_not_let_in, Two,
+                        *boost::unit_test::precondition(may_be_another)) {
+  for (const auto& [who, answer] : {std::pair{"self", "in\n"}, {"another", "out\n"}, {"self", "in\n"}}) {
+    Process job = hosts.run({"--mpi", PARC_MPI_PROGRAMS "/pmix_stranger", who});
+    BOOST_TEST(job.wait() == 0);
+    BOOST_TEST(job.output() == answer, who << ": " << job.output() << job.errors());
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace parc::test
