@@ -77,7 +77,8 @@ Trace::Trace(Fd pipe, const std::string& host) : pipe_(std::move(pipe)), host_(h
   if (!pipe_) return;
   records_.emplace();
   struct stat status {};
-  under_mpi_ = fstat(pipe_.get(), &status) == 0 && S_ISREG(status.st_mode);
+  under_mpi_ =
+      getenv("PMIX_NAMESPACE") != nullptr || (fstat(pipe_.get(), &status) == 0 && S_ISREG(status.st_mode));
   const char* const pages = getenv(env_trace_pages);
   of_pages_ = pages != nullptr;
   unreleased_ = of_pages_ && std::string_view(pages) == trace_pages_unreleased;

@@ -2,8 +2,8 @@
 // The records of a traced program (system/observe/trace.hpp) on their way to its kernel: kept in memory by
 // whoever has something to say, a page fault's handler too, and written to the pipe at the end of libparc's
 // calls. A full pipe holds nobody up: what finds no place any more is counted and left out. A rank of MPI's
-// has a file in place of the pipe, and its sites are those where the program calls MPI
-// (client/trace/trace_mpi.cpp).
+// that mpirun has started has a file in place of the pipe; the sites of all such ranks are those where the
+// program calls MPI (client/trace/trace_mpi.cpp).
 //
 // Without a trace on() is false and nothing here is touched but where a call came from. Threads: any. add is
 // async-signal-safe.

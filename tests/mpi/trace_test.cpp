@@ -99,6 +99,18 @@ BOOST_AUTO_TEST_CASE(parc_mpi_writes_a_trace) {
   check_summary(hosts, file);
 }
 
+BOOST_AUTO_TEST_CASE(parc_run_writes_one_of_ranks_of_mpi) {
+  Hosts hosts(2);
+  const std::string file = hosts.directory() + "/trace.json";
+  std::vector<std::string> words{"--mpi", "-n", "3", "--hosts", "a,b", "--trace", file, program};
+  append(words, size);
+  Process run = hosts.run(words);
+  const int status = run.wait();
+  BOOST_REQUIRE_MESSAGE(status == 0, run.output() << run.errors());
+  check_trace(file, 3);
+  check_summary(hosts, file);
+}
+
 // Of waits that MPI makes by looking again and again, in a run whose traces are nobody's.
 BOOST_AUTO_TEST_CASE(parc_mpi_gives_advice) {
   Hosts hosts(1);

@@ -146,12 +146,14 @@ Result<Program> describe_program(const RunOptions& options) {
   program.arguments = options.command;
   if (program.arguments[0].empty()) return error(EINVAL, "the name of the program to run is empty");
   std::vector<std::string> asked = options.environment;
+  const char* const full = options.mpi ? "envelope" : "full"; // as far as it goes
   if (!options.early_release.empty())
-    asked.push_back(fmt::format("{}={}", env_early_release, options.early_release));
+    asked.push_back(fmt::format("{}={}", env_early_release,
+                                options.early_release == "full" ? full : options.early_release));
   if (!options.trace.empty() || options.advice.any()) asked.push_back(fmt::format("{}=yes", env_trace));
   if (options.advice.any()) {
     asked.push_back(fmt::format("{}={}", env_trace_pages, trace_pages_unreleased));
-    asked.push_back(fmt::format("{}=full", env_early_release));
+    asked.push_back(fmt::format("{}={}", env_early_release, full));
   } else if (options.trace_pages) {
     asked.push_back(fmt::format("{}=yes", env_trace_pages));
     if (options.early_release.empty() && std::getenv(env_early_release) == nullptr)
@@ -392,7 +394,8 @@ Result<int> run_once(const RunOptions& options, const tool::Run& request, Deadli
     lost = lost || !written;
   }
   if (options.advice.any() && (missing == nullptr || missing->hosts.empty())) {
-    const auto advised = advise(terminal.trace().ranks(), options.advice, ReleaseAt::once);
+    const auto advised = advise(terminal.trace().ranks(), options.advice,
+                                options.mpi ? ReleaseAt::beginning : ReleaseAt::once);
     if (!advised) std::cerr << "parc: " << advised.error().text << '\n';
     lost = lost || !advised;
   }
