@@ -139,7 +139,18 @@ Result<void> check_directory(const std::string& path) {
   return success();
 }
 
-constexpr std::string_view tunnel_prefix = "parc-ssh-", job_prefix = "mpi-";
+constexpr std::string_view tunnel_prefix = "parc-ssh-", job_prefix = "parc-mpi-";
+
+// The user may have other things where a kernel meets its programs.
+bool is_job_directory(const std::filesystem::directory_entry& entry) {
+  const std::string whole = entry.path().filename();
+  std::string_view name = whole;
+  if (!name.starts_with(job_prefix)) return false;
+  name.remove_prefix(job_prefix.size());
+  std::error_code failure;
+  return name.size() == 16 && name.find_first_not_of("0123456789abcdef") == name.npos &&
+         entry.symlink_status(failure).type() == std::filesystem::file_type::directory;
+}
 
 Result<void> check_length(const std::string& socket) {
   constexpr std::size_t limit = sizeof(sockaddr_un::sun_path) - 1;
@@ -230,7 +241,7 @@ std::vector<std::string> files_of_kernel(const RuntimeDir& dir) {
 }
 
 std::string RuntimeDir::job_directory(std::uint64_t job) const {
-  return fmt::format("{}/{}{:x}", path_, job_prefix, job);
+  return fmt::format("{}/{}{:016x}", path_, job_prefix, job);
 }
 
 void remove_job_directories(const RuntimeDir& dir) {
@@ -238,7 +249,7 @@ void remove_job_directories(const RuntimeDir& dir) {
   std::error_code failure;
   for (std::filesystem::directory_iterator at(dir.path(), failure), end; !failure && at != end;
        at.increment(failure))
-    if (at->path().filename().string().starts_with(job_prefix)) all.push_back(at->path());
+    if (is_job_directory(*at)) all.push_back(at->path());
   for (const auto& each : all) std::filesystem::remove_all(each, failure);
 }
 

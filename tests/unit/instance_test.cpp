@@ -5,6 +5,7 @@
 #include <boost/test/unit_test.hpp>
 #include <csignal>
 #include <fcntl.h>
+#include <filesystem>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -85,6 +86,20 @@ BOOST_AUTO_TEST_CASE(a_kernel_that_was_killed_leaves_nothing_in_the_way) {
   const auto next = Instance::acquire(dir);
   BOOST_REQUIRE(next.has_value());
   BOOST_TEST(!exists(dir.socket()));
+}
+
+// A runtime directory may be anything of its user's.
+BOOST_AUTO_TEST_CASE(what_jobs_have_left_goes_and_nothing_else_does) {
+  const std::string left = dir.job_directory(0x4711);
+  std::filesystem::create_directories(left + "/of/ranks");
+  const std::vector<std::string> others{"parc-mpi-tutorial", "parc-mpi-00000000000047112", "parc-mpi-"};
+  for (const std::string& other : others) std::filesystem::create_directory(dir.path() + "/" + other);
+  const std::string link = dir.job_directory(0x4712);
+  std::filesystem::create_directory_symlink(dir.path() + "/" + others[0], link);
+  BOOST_REQUIRE(Instance::acquire(dir));
+  BOOST_TEST(!exists(left));
+  BOOST_TEST(exists(link));
+  for (const std::string& other : others) BOOST_TEST(exists(dir.path() + "/" + other), other);
 }
 
 BOOST_AUTO_TEST_CASE(a_forked_child_neither_holds_nor_removes) {
