@@ -104,6 +104,8 @@ void Exchange::received_contribution(std::uint32_t from, const Header& header, s
     if (rank >= server_of_rank_.size()) return;
     ranks.insert(rank);
   }
+  const std::set<std::uint32_t> servers = servers_of(ranks);
+  if (!servers.contains(from) || !servers.contains(self_)) return;
   contribute(ranks, header.number, from, body.substr(header.ranks * sizeof(std::uint32_t)));
 }
 
@@ -116,7 +118,16 @@ void Exchange::send(std::uint32_t server, const Header& header, std::string_view
   const parc_envelope envelope = parc_envelope_of(static_cast<int>(server), 0, tag);
   const iovec piece{message.data(), message.size()};
   const parc_op write = parc_initwritev(parc_, &envelope, &piece, 1, PARC_QUEUED);
-  if (write > 0) writes_.emplace(write, std::move(message));
+  if (write > 0)
+    writes_.emplace(write, std::move(message));
+  else
+    fail(static_cast<int>(write));
+}
+
+// Of a host that is lost its kernel hears.
+void Exchange::fail(int code) {
+  if (code != PARC_EPEER && !failure_)
+    failure_ = error(code, "cannot tell another server something: {}", parc_error_string(code));
 }
 
 Result<void> Exchange::look_for_messages() {
@@ -136,11 +147,16 @@ Result<void> Exchange::begin_read(const parc_completion& claim) {
 }
 
 Result<void> Exchange::completed(const parc_completion& completion) {
-  if (writes_.erase(completion.operation) != 0) return success(); // who has gone needs it no more
+  if (writes_.erase(completion.operation) != 0) {
+    if (completion.status.error != PARC_OK) fail(completion.status.error);
+    return success();
+  }
   if (auto read = reads_.extract(completion.operation)) {
     if (completion.status.error == PARC_OK)
       received(static_cast<std::uint32_t>(completion.status.source),
                {read.mapped().data(), read.mapped().size()});
+    else
+      fail(completion.status.error);
     return success();
   }
   if (completion.status.error != PARC_OK)
@@ -175,6 +191,7 @@ Result<void> Exchange::run() {
       PARC_TRY(completed(all[static_cast<std::size_t>(i)]));
     }
     take_actions();
+    if (failure_) return std::move(*failure_);
   }
 }
 

@@ -2,7 +2,7 @@
 // What the PMIx servers of a job tell each other, as messages of parc: each is the rank of one host in a job
 // of servers. A fence is one trip: each server that has ranks in it sends what they contributed to each other
 // one. Invariant: of fences of the same ranks all servers number the same one the same, for a rank that is in
-// one begins its next one later.
+// one begins its next one later (libpmix is given no time-out for fences, which would break that).
 //
 // Threads: post() any, everything else that of run().
 #pragma once
@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -62,6 +63,7 @@ private:
   void contribute(const Ranks& ranks, std::uint64_t number, std::uint32_t server, std::string_view data);
   void answer_if_complete(const Ranks& ranks, std::uint64_t number);
   void send(std::uint32_t server, const Header& header, std::string_view body);
+  void fail(int code);
   Result<void> look_for_messages();
   Result<void> completed(const parc_completion& completion);
   Result<void> begin_read(const parc_completion& claim);
@@ -78,6 +80,7 @@ private:
   std::unordered_map<std::uint64_t, Answer> requests_; // that were sent
   std::uint64_t last_request_ = 0;
   std::unordered_map<parc_op, std::vector<char>> reads_, writes_; // and the messages they are of
+  std::optional<Error> failure_; // of a message that could not be sent: somebody would wait for it for ever
   std::mutex mutex_;
   std::vector<std::function<void()>> actions_; // under mutex_
 };

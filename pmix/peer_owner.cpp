@@ -2,6 +2,7 @@
 #include "pmix/peer_owner.hpp"
 
 #include <arpa/inet.h>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <fstream>
@@ -27,12 +28,8 @@ bool get_ends(int connection, sockaddr_in& here, sockaddr_in& there) {
          here.sin_family == AF_INET && there.sin_family == AF_INET;
 }
 
-} // namespace
-
 // A connection that its owner has closed has no owner and no inode, and root's uid in this table.
-std::optional<uid_t> owner_of_peer(int connection) {
-  sockaddr_in here{}, there{};
-  if (!get_ends(connection, here, there)) return {};
+std::optional<uid_t> owner_in_table(const sockaddr_in& here, const sockaddr_in& there) {
   std::ifstream table("/proc/net/tcp");
   for (std::string line; std::getline(table, line);) {
     unsigned from_ip = 0, from_port = 0, to_ip = 0, to_port = 0, state = 0, uid = 0;
@@ -47,15 +44,42 @@ std::optional<uid_t> owner_of_peer(int connection) {
   return {};
 }
 
-} // namespace parc::pmix
+std::atomic<bool> has_checked = false;
 
-// In place of the C library's for libpmix: a stranger is no client.
-extern "C" [[gnu::visibility("default")]] int accept(int listener, sockaddr* address, socklen_t* size) {
-  const long connection = syscall(SYS_accept4, listener, address, size, 0);
+int accept_own(int listener, sockaddr* address, socklen_t* size, int flags) {
+  const long connection = syscall(SYS_accept4, listener, address, size, flags);
   if (connection < 0) return -1;
+  has_checked = true;
   const int accepted = static_cast<int>(connection);
   if (parc::pmix::owner_of_peer(accepted) == geteuid()) return accepted;
   close(accepted);
   errno = EAGAIN; // which alone does not end the thread that listens
   return -1;
+}
+
+} // namespace
+
+bool peers_are_checked() {
+  return has_checked;
+}
+
+// The table is read in pieces, and a row can be missed where others go meanwhile. While both ends are there
+// no other connection has them: so they are asked for before and behind.
+std::optional<uid_t> owner_of_peer(int connection) {
+  sockaddr_in here{}, there{};
+  for (int attempt = 0; attempt < 5 && get_ends(connection, here, there); ++attempt)
+    if (const auto owner = owner_in_table(here, there); owner && get_ends(connection, here, there))
+      return owner;
+  return {};
+}
+
+} // namespace parc::pmix
+
+// In place of the C library's for libpmix: a stranger is no client.
+extern "C" [[gnu::visibility("default")]] int accept(int listener, sockaddr* address, socklen_t* size) {
+  return parc::pmix::accept_own(listener, address, size, 0);
+}
+extern "C" [[gnu::visibility("default")]] int accept4(int listener, sockaddr* address, socklen_t* size,
+                                                      int flags) {
+  return parc::pmix::accept_own(listener, address, size, flags);
 }

@@ -12,4 +12,8 @@ namespace parc::pmix {
 // more, or it comes from elsewhere.
 [[nodiscard]] std::optional<uid_t> owner_of_peer(int connection);
 
+// Whether libpmix has let in a client by the accept() that asks for that: another libpmix may have another
+// way.
+[[nodiscard]] bool peers_are_checked();
+
 } // namespace parc::pmix

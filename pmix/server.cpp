@@ -2,9 +2,11 @@
 #include "pmix/server.hpp"
 
 #include "pmix/infos.hpp"
+#include "pmix/peer_owner.hpp"
 
 #include <algorithm>
 #include <cassert>
+#include <cstdio>
 #include <cstdlib>
 #include <future>
 #include <pmix.h>
@@ -67,19 +69,21 @@ std::vector<std::uint32_t> Job::server_of_rank() const {
 // ---- What libpmix asks, on its thread.
 
 struct Callbacks {
-  static pmix_status_t connected(const pmix_proc_t*, void*, pmix_info_t*, std::size_t, pmix_op_cbfunc_t,
+  // A rank that calls waits for these: what is said here comes before its end.
+  static pmix_status_t connected(const pmix_proc_t* proc, void*, pmix_info_t*, std::size_t, pmix_op_cbfunc_t,
                                  void*) {
+    if (!peers_are_checked()) return PMIX_ERR_NOT_SUPPORTED;
+    say(fmt::format("in {}\n", proc->rank));
     return PMIX_OPERATION_SUCCEEDED;
   }
-  static pmix_status_t finalized(const pmix_proc_t*, void*, pmix_op_cbfunc_t, void*) {
+  static pmix_status_t finalized(const pmix_proc_t* proc, void*, pmix_op_cbfunc_t, void*) {
+    say(fmt::format("out {}\n", proc->rank));
     return PMIX_OPERATION_SUCCEEDED;
   }
 
-  static pmix_status_t abort(const pmix_proc_t* proc, void*, int status, const char* text, pmix_proc_t*,
+  static pmix_status_t abort(const pmix_proc_t* proc, void*, int status, const char*, pmix_proc_t*,
                              std::size_t, pmix_op_cbfunc_t, void*) {
-    the_server->exchange_.post([rank = proc->rank, status, said = std::string(text ? text : "")] {
-      the_server->abort_(rank, status, said);
-    });
+    say(fmt::format("abort {} {}\n", proc->rank, status));
     return PMIX_OPERATION_SUCCEEDED;
   }
 
@@ -160,9 +164,9 @@ pmix_server_module_t all_callbacks() {
 
 } // namespace
 
-Server::Server(const Job& job, parc_context* parc, Abort abort)
+Server::Server(const Job& job, parc_context* parc)
     : job_(job), hosts_(job.hosts()), server_of_rank_(job.server_of_rank()),
-      self_(static_cast<std::uint32_t>(parc_rank(parc))), abort_(std::move(abort)),
+      self_(static_cast<std::uint32_t>(parc_rank(parc))),
       exchange_(parc, server_of_rank_, [this](std::uint32_t rank, Exchange::Answer then) {
         ask_local(job_.name, rank, std::move(then));
       }) {
@@ -175,13 +179,18 @@ Server::~Server() {
   the_server = nullptr;
 }
 
-Result<std::unique_ptr<Server>> Server::start(const Job& job, parc_context* parc, Abort abort) {
+void say(const std::string& text) {
+  std::fputs(text.c_str(), stdout); // which is locked for that
+  std::fflush(stdout);
+}
+
+Result<std::unique_ptr<Server>> Server::start(const Job& job, parc_context* parc) {
   static pmix_server_module_t callbacks = all_callbacks();
   Infos infos;
   infos.add(PMIX_SERVER_TMPDIR, job.directory);
   infos.add(PMIX_SYSTEM_TMPDIR, job.directory);
   infos.add(PMIX_TCP_DISABLE_IPV6, true); // owner_of_peer() has IPv4
-  std::unique_ptr<Server> server(new Server(job, parc, std::move(abort)));
+  std::unique_ptr<Server> server(new Server(job, parc));
   PARC_TRY(checked(PMIx_server_init(&callbacks, infos.data(), infos.size()), "start"));
   PARC_TRY(server->register_job());
   return server;

@@ -22,10 +22,7 @@ struct Job {
 
 class Server {
 public:
-  // Asked of whoever started it.
-  using Abort = std::function<void(std::uint32_t rank, int status, std::string text)>;
-
-  [[nodiscard]] static Result<std::unique_ptr<Server>> start(const Job& job, parc_context* parc, Abort abort);
+  [[nodiscard]] static Result<std::unique_ptr<Server>> start(const Job& job, parc_context* parc);
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
   ~Server();
@@ -38,15 +35,17 @@ public:
 
 private:
   friend struct Callbacks;
-  Server(const Job& job, parc_context* parc, Abort abort);
+  Server(const Job& job, parc_context* parc);
   Result<void> register_job();
 
   const Job job_;
   const std::vector<std::string> hosts_;
   const std::vector<std::uint32_t> server_of_rank_;
   const std::uint32_t self_; // among hosts_
-  Abort abort_;
   Exchange exchange_;
 };
+
+// A line to whoever started this, at once. Threads: any.
+void say(const std::string& text);
 
 } // namespace parc::pmix

@@ -36,6 +36,8 @@ int main(int count, char** words) {
     return 1;
   }
   pmix_proc_t self;
-  printf("%s\n", PMIx_Init(&self, NULL, 0) == PMIX_SUCCESS ? "in" : "out");
+  const int in = PMIx_Init(&self, NULL, 0) == PMIX_SUCCESS;
+  printf("%s\n", in ? "in" : "out");
+  if (in) PMIx_Finalize(NULL, 0);
   return 0;
 }
