@@ -98,7 +98,7 @@ void JobPart::prepare() {
                                              plan_.hosts[plan_.self].name, mine_.size(), taken.error().text));
     cores_ = std::move(taken).value();
   }
-  if (auto room = check_room(plan_.program, mine_.size()); !room)
+  if (auto room = check_room(plan_.program, mine_.size() + (has_server() ? 1 : 0)); !room)
     return fail(status_failed, fmt::format("host {} cannot run {} ranks of a job: {}",
                                            plan_.hosts[plan_.self].name, mine_.size(), room.error().text));
   if (auto ready = prepare_for_mpi(); !ready)
@@ -319,6 +319,7 @@ void JobPart::note(RankExit how) {
 
 void JobPart::died(Rank& rank, RankExit how) {
   if (!rank.ordered) note(how);
+  check_end_of_mpi(rank, how);
   needs_.sessions.process_died(endpoint_of(rank));
   if (how.signal != 0) killed_.push_back(rank.id());
   departs(rank.number());
@@ -450,7 +451,6 @@ void JobPart::go_when_empty() {
   if (stage_ == Stage::gone || !std::ranges::all_of(ranks_, [](const auto& rank) { return rank->ended(); }))
     return;
   if (server_ && server_->alive()) return server_->kill();
-  server_.reset();
   enter(Stage::gone);
   if (!killed_.empty()) needs_.processes.clean_up_after(killed_);
   if (!ranks_.empty()) needs_.processes.end_strays(job_variable());

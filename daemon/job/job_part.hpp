@@ -110,6 +110,7 @@ private:
   void start_server();
   void server_ready(std::vector<std::string> variables);
   void server_ended(const std::string& why);
+  void check_end_of_mpi(const Rank& rank, const RankExit& how);
   void start_next();
   Result<void> start_rank(std::uint32_t local);
   [[nodiscard]] std::string job_variable() const;

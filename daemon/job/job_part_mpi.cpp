@@ -11,6 +11,7 @@
 #include "system/orphans.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <unistd.h>
 
@@ -30,6 +31,16 @@ Result<void> find_provider(Program& program) {
   if (provider.starts_with("/usr/lib")) return success();
   program.environment.push_back(fmt::format("{}={}", path, provider.substr(0, provider.rfind('/'))));
   return success();
+}
+
+// Not what parcd itself was told, nor what the launcher told it that has started it.
+std::vector<std::string> environment_of_server() {
+  std::vector<std::string> all = own_environment();
+  std::erase_if(all, [](const std::string& variable) {
+    return std::ranges::any_of(std::array{"PARC_", "PMIX_", "OMPI_"},
+                               [&](const char* prefix) { return variable.starts_with(prefix); });
+  });
+  return all;
 }
 
 } // namespace
@@ -66,7 +77,7 @@ Result<void> JobPart::try_to_start_server() {
     return error(ENOENT,
                  "parc's PMIx server (libexec/parc/pmix) is not installed there; install libparc-fabric1");
   Program program{.arguments = {file},
-                  .environment = own_environment(),
+                  .environment = environment_of_server(),
                   .directory = needs_.runtime_dir.path(),
                   .limits = plan_.program.limits};
   MpiServer::Job job{.variables = {fmt::format("{}={}", env_rank, self),
@@ -75,7 +86,8 @@ Result<void> JobPart::try_to_start_server() {
                                    kernel_variable(getpid()),
                                    fmt::format("{}={}", env_hosts, control::host_words(numbers, names))},
                      .ranks = plan_.size,
-                     .hosts = hosts_};
+                     .hosts = hosts_,
+                     .host = plan_.hosts[plan_.self].name};
   MpiServer::Events events{
       .ready = [this](std::vector<std::string> variables) { server_ready(std::move(variables)); },
       .aborted = [this](std::int32_t rank, int status) { abort(rank, status); },
@@ -91,6 +103,12 @@ Result<void> JobPart::try_to_start_server() {
 }
 
 void JobPart::server_ready(std::vector<std::string> variables) {
+  std::erase_if(variables, [&](const std::string& variable) { // Open MPI's parameters are the caller's to set
+    const auto name = name_of_variable(variable);
+    return name.starts_with("OMPI_MCA_") &&
+           std::ranges::find(plan_.program.environment, name, name_of_variable) !=
+               plan_.program.environment.end();
+  });
   mpi_variables_ = std::move(variables);
   start_timer_.set(0);
 }
@@ -101,6 +119,14 @@ void JobPart::server_ended(const std::string& why) {
   if (orphaned()) return go_when_empty();
   fail(status_failed, fmt::format("the PMIx server of host {} has ended{}{}", plan_.hosts[plan_.self].name,
                                   why.empty() ? "" : ": ", why));
+}
+
+// Nobody else would end a job whose others wait in MPI_Finalize.
+void JobPart::check_end_of_mpi(const Rank& rank, const RankExit& how) {
+  if (!server_ || rank.ordered || how.status != 0 || how.signal != 0) return;
+  if (server_->is_missed(static_cast<std::int32_t>(rank.number())))
+    fail(1, fmt::format("rank {} on host {} has ended without MPI_Finalize", rank.number(),
+                        plan_.hosts[plan_.self].name));
 }
 
 void JobPart::start_server() {

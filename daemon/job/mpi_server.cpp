@@ -20,17 +20,20 @@ namespace {
 
 constexpr std::size_t most_line = 65536, most_complaints = 2048;
 
-// "abort RANK STATUS"
-std::optional<std::pair<std::int32_t, int>> abort_in(std::string_view line) {
-  constexpr std::string_view begin = "abort ";
-  if (!line.starts_with(begin)) return {};
-  std::pair<std::int32_t, int> found{};
-  const char* const last = line.data() + line.size();
-  const auto [space, bad_rank] = std::from_chars(line.data() + begin.size(), last, found.first);
-  if (bad_rank != std::errc() || space == last || *space != ' ') return {};
-  const auto [end, bad_status] = std::from_chars(space + 1, last, found.second);
-  if (bad_status != std::errc() || end != last) return {};
-  return found;
+// Of "WORD NUMBER NUMBER", and so many numbers: those.
+std::optional<std::vector<std::int32_t>> numbers_behind(std::string_view word, std::size_t count,
+                                                        std::string_view line) {
+  if (!line.starts_with(word)) return {};
+  line.remove_prefix(word.size());
+  std::vector<std::int32_t> numbers;
+  while (line.starts_with(' ')) {
+    const auto [end, failure] =
+        std::from_chars(line.data() + 1, line.data() + line.size(), numbers.emplace_back());
+    if (failure != std::errc()) return {};
+    line.remove_prefix(static_cast<std::size_t>(end - line.data()));
+  }
+  if (!line.empty() || numbers.size() != count) return {};
+  return numbers;
 }
 
 // What there is to read: empty at the end, and where there is nothing now.
@@ -54,16 +57,17 @@ Result<MpiServer::Started> MpiServer::start(event_base* loop, const Processes& p
     rmdir(directory.c_str());
     return std::move(process).error();
   }
-  auto server = std::make_unique<MpiServer>(loop, processes, process.value(), directory, std::move(events));
+  auto server = std::make_unique<MpiServer>(loop, processes, std::move(program), process.value(), directory,
+                                            std::move(job.host), std::move(events));
   return Started{std::move(server), std::move(process.value().from_program),
                  std::move(process.value().to_program)};
 }
 
-MpiServer::MpiServer(event_base* loop, const Processes& processes, StartedProcess& process,
-                     std::string directory, Events events)
-    : processes_(processes), id_(process.id), directory_(std::move(directory)), events_(std::move(events)),
-      process_(std::move(process.process)), output_(std::move(process.output)),
-      errors_(std::move(process.errors)),
+MpiServer::MpiServer(event_base* loop, const Processes& processes, Program program, StartedProcess& process,
+                     std::string directory, std::string host, Events events)
+    : processes_(processes), id_(process.id), directory_(std::move(directory)), host_(std::move(host)),
+      events_(std::move(events)), process_(std::move(process.process)), report_(std::move(process.report)),
+      output_(std::move(process.output)), errors_(std::move(process.errors)), program_(std::move(program)),
       ended_(loop, process_.get(), EV_READ, [this](short) { process_ended(); }),
       said_(loop, output_.get(), EV_READ | EV_PERSIST, [this](short) { read_output(); }),
       complained_(loop, errors_.get(), EV_READ | EV_PERSIST, [this](short) { read_errors(); }) {
@@ -87,43 +91,64 @@ void MpiServer::process_ended() {
   (void)processes_.reap(process_);
   ended_.remove();
   process_.reset();
-  read_errors();
+  if (const auto failure = read_report(report_)) complaints_ = explain(program_, *failure, host_).text;
+  while (read_errors()) {
+  }
   while (!complaints_.empty() && complaints_.back() == '\n') complaints_.pop_back();
   std::ranges::replace(complaints_, '\n', ' ');
   events_.ended(complaints_);
 }
 
-void MpiServer::read_errors() {
-  if (!errors_) return;
+bool MpiServer::read_errors() {
+  if (!errors_) return false;
   bool over = false;
-  complaints_ += read_some(errors_, over);
+  const std::string more = read_some(errors_, over);
+  complaints_ += more;
   if (complaints_.size() > most_complaints) complaints_.erase(0, complaints_.size() - most_complaints);
-  if (!over) return;
-  complained_.remove();
-  errors_.reset();
+  if (over) {
+    complained_.remove();
+    errors_.reset();
+  }
+  return !more.empty();
 }
 
-void MpiServer::read_output() {
+bool MpiServer::is_missed(std::int32_t rank) {
+  while (read_output()) { // what it has said of that rank before its end
+  }
+  return in_mpi_.contains(rank);
+}
+
+bool MpiServer::read_output() {
+  if (!output_) return false;
   bool over = false;
-  line_ += read_some(output_, over);
+  const std::string more = read_some(output_, over);
+  line_ += more;
   for (std::size_t end = line_.find('\n'); end != line_.npos; end = line_.find('\n')) {
     const std::string line = line_.substr(0, end);
     line_.erase(0, end + 1);
     hear(line);
   }
-  if (!over && line_.size() <= most_line) return;
-  said_.remove();
-  output_.reset();
+  if (over || line_.size() > most_line) {
+    said_.remove();
+    output_.reset();
+    if (!ready_) kill(); // it never will be
+  }
+  return !more.empty();
 }
 
 void MpiServer::hear(std::string_view line) {
-  if (ready_) {
-    if (const auto abort = abort_in(line)) events_.aborted(abort->first, abort->second);
-  } else if (line.empty()) {
+  if (!ready_) {
+    if (is_variable(line)) variables_.emplace_back(line);
+    if (!line.empty()) return;
     ready_ = true;
-    events_.ready(std::exchange(variables_, {}));
-  } else if (is_variable(line)) {
-    variables_.emplace_back(line);
+    return events_.ready(std::exchange(variables_, {}));
+  }
+  if (const auto in = numbers_behind("in", 1, line)) in_mpi_.insert(in->front());
+  if (const auto out = numbers_behind("out", 1, line)) in_mpi_.erase(out->front());
+  if (const auto abort = numbers_behind("abort", 2, line)) {
+    in_mpi_.erase(abort->front()); // it has said how the job is to end
+    const int status = abort->back() & 0xff;
+    events_.aborted(abort->front(), status == 0 ? 1 : status); // it is no success
   }
 }
 

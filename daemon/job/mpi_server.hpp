@@ -4,8 +4,9 @@
 // a job of all hosts' servers.
 //
 // It says on its standard output what it has to say to its kernel, a line each: variables NAME=VALUE, an
-// empty line when ranks may start, and "abort RANK STATUS" when one of them wants the job to end so.
-// Invariant: its directory is there as long as this is.
+// empty line when ranks may start, and then "in RANK" when one is one of MPI's, "out RANK" when it is none
+// any more, and "abort RANK STATUS" when one wants the job to end so. Invariant: its directory is there as
+// long as this is.
 #pragma once
 
 #include "daemon/base/event.hpp"
@@ -15,6 +16,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +35,7 @@ public:
     std::vector<std::string> variables;
     std::size_t ranks;
     std::string hosts; // of the ranks (control/words/host_words.hpp)
+    std::string host;  // this one
   };
 
   // `directory`: to be made. The ends of its session's pipes are left to the caller.
@@ -42,8 +45,8 @@ public:
   };
   [[nodiscard]] static Result<Started> start(event_base* loop, const Processes& processes, Program program,
                                              const std::string& directory, Job job, Events events);
-  MpiServer(event_base* loop, const Processes& processes, StartedProcess& process, std::string directory,
-            Events events);
+  MpiServer(event_base* loop, const Processes& processes, Program program, StartedProcess& process,
+            std::string directory, std::string host, Events events);
   MpiServer(const MpiServer&) = delete;
   MpiServer& operator=(const MpiServer&) = delete;
   ~MpiServer();
@@ -51,23 +54,28 @@ public:
   [[nodiscard]] bool alive() const { return static_cast<bool>(process_); }
   [[nodiscard]] pid_t id() const { return id_; }
   void kill();
+  // Has begun with MPI, and not finished with it: the others would wait for it for ever. Of a rank that has
+  // ended.
+  [[nodiscard]] bool is_missed(std::int32_t rank);
 
 private:
   void process_ended();
-  void read_output();
-  void read_errors();
+  bool read_output(); // whether there was anything
+  bool read_errors();
   void hear(std::string_view line);
 
   const Processes& processes_;
   const pid_t id_;
-  const std::string directory_;
+  const std::string directory_, host_;
   const Events events_;
-  Fd process_, output_, errors_;
+  Fd process_, report_, output_, errors_;
+  const Program program_; // as it was started: why it was not
   Event ended_, said_, complained_;
   std::string line_;                   // that is not whole yet
   std::vector<std::string> variables_; // until it is ready
   bool ready_ = false;
-  std::string complaints_; // the last of them
+  std::set<std::int32_t> in_mpi_; // ranks
+  std::string complaints_;        // the last of them
 };
 
 } // namespace parc::daemon

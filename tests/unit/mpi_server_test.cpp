@@ -23,11 +23,11 @@ struct Played {
   std::optional<std::string> why;
   std::unique_ptr<MpiServer> server;
 
-  void start(const std::string& script) {
-    Program program{
-        .arguments = {"/bin/sh", "-c", script}, .environment = {}, .directory = "/", .limits = {}};
+  void start(const std::string& script, const std::string& shell = "/bin/sh") {
+    Program program{.arguments = {shell, "-c", script}, .environment = {}, .directory = "/", .limits = {}};
     auto started = MpiServer::start(
-        loop.get(), processes, program, directory, {.variables = {"X=1"}, .ranks = 3, .hosts = "a:2,b:1"},
+        loop.get(), processes, program, directory,
+        {.variables = {"X=1"}, .ranks = 3, .hosts = "a:2,b:1", .host = "a"},
         {.ready = [this](std::vector<std::string> all) { variables = std::move(all); },
          .aborted = [this](std::int32_t rank, int status) { aborts.emplace_back(rank, status); },
          .ended = [this](std::string text) { why = std::move(text); }});
@@ -64,6 +64,28 @@ BOOST_FIXTURE_TEST_CASE(a_rank_that_aborts_is_told_of_and_nonsense_is_not, Playe
   BOOST_REQUIRE(aborts.size() == 1);
   BOOST_TEST(aborts[0].first == 2);
   BOOST_TEST(aborts[0].second == 77);
+}
+
+BOOST_FIXTURE_TEST_CASE(who_has_not_finished_with_mpi_is_missed, Played) {
+  start("echo; echo in 0; echo in 1; echo in 2; echo out 1; echo abort 2 256; exec sleep 100");
+  run_until([&] { return !aborts.empty(); });
+  BOOST_TEST(aborts[0].second == 1); // it is no success
+  BOOST_TEST(server->is_missed(0));
+  BOOST_TEST(!server->is_missed(1));
+  BOOST_TEST(!server->is_missed(2));
+  BOOST_TEST(!server->is_missed(3));
+}
+
+BOOST_FIXTURE_TEST_CASE(one_that_cannot_become_ready_is_ended, Played) {
+  start("echo A=b; exec >&-; sleep 100");
+  run_until([&] { return why.has_value(); });
+  BOOST_TEST(!variables.has_value());
+}
+
+BOOST_FIXTURE_TEST_CASE(one_that_cannot_be_started_says_why, Played) {
+  start("", "/nonexistent/pmix");
+  run_until([&] { return why.has_value(); });
+  BOOST_TEST(why->find("/nonexistent/pmix") != std::string::npos, *why);
 }
 
 BOOST_FIXTURE_TEST_CASE(one_that_fails_says_why, Played) {
