@@ -44,7 +44,7 @@ pid_t child_of(Hosts& hosts, std::size_t host, const std::string& name) {
 std::size_t job_directories(const std::string& runtime_dir) {
   std::size_t count = 0;
   for (const auto& entry : std::filesystem::directory_iterator(runtime_dir))
-    count += entry.path().filename().string().starts_with("mpi-") ? 1 : 0;
+    count += entry.path().filename().string().starts_with("parc-mpi-") ? 1 : 0;
   return count;
 }
 
@@ -87,6 +87,15 @@ BOOST_AUTO_TEST_CASE(programs_print_what_they_print_under_mpirun) {
 BOOST_FIXTURE_TEST_CASE(who_aborts_ends_the_job, Two) {
   Process job = hosts.run({"--mpi", "-n", "4", "--hosts", "a:2,b:2", PARC_MPI_PROGRAMS "/aborting"});
   check_end(job, 17, "rank 1 on host a called MPI_Abort");
+}
+
+BOOST_FIXTURE_TEST_CASE(who_leaves_early_ends_the_job, Two) {
+  Process job = hosts.run({"--mpi", "-n", "4", "--hosts", "a:2,b:2", PARC_MPI_PROGRAMS "/leaving"});
+  check_end(job, 1, "rank 3 on host b has ended without MPI_Finalize");
+  Process none = hosts.run({"--mpi", "-n", "4", "--hosts", "a:2,b:2", "true"}); // has none to do with MPI
+  BOOST_TEST(none.wait() == 0, none.errors());
+  Process kept = hosts.run({"--mpi", "--keep-going", "-n", "2", PARC_MPI_PROGRAMS "/aborting"});
+  check_end(kept, 125, "--keep-going is not for programs of MPI");
 }
 
 BOOST_FIXTURE_TEST_CASE(a_rank_that_is_killed_ends_the_job, Two) {

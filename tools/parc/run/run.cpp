@@ -438,6 +438,10 @@ Result<void> start_missing(const RunOptions& options, const tool::Unreached& mis
 
 Result<int> run_job(const RunOptions& options) {
   PARC_TRY(check(options.advice));
+  if (options.mpi && options.keep_going)
+    return error(EINVAL,
+                 "--keep-going is not for programs of MPI (--mpi): their other ranks would wait for the one "
+                 "that has failed");
   PARC_TRY(hosts, named_hosts(options.named));
   if (hosts.empty()) hosts = hosts_of_up(options.runtime_dir);
   PARC_TRY(request, describe_places(options, hosts));
