@@ -76,7 +76,7 @@ private:
     const auto [calc, com] = estimates_[granularity];
     if (variant == "sequential") return calc * static_cast<double>(scene_.ranks);
     if (variant == "calc") return calc;
-    if (variant == "exchange" || variant == exchange_of_calls) return com;
+    if (variant == "exchange") return com;
     return variant == "I.3" ? std::max(calc, com) : variant == "ping-pong" ? calc + 2 * com : calc + com;
   }
 
@@ -95,20 +95,11 @@ private:
   // What is run at one granularity with kernels of one class; what needs no kernel is run with the first.
   [[nodiscard]] std::vector<std::string> variants(std::size_t granularity, bool first_class) const {
     std::vector<std::string> all;
-    const bool first_of_halo = first_with_halo(scene_, granularity) == granularity;
-    if (first_of_halo && first_class) all.push_back("exchange");
-    if (first_of_halo && (first_class || compared_in_both_classes(granularity)))
-      all.push_back(exchange_of_calls);
+    if (first_class && first_with_halo(scene_, granularity) == granularity) all.push_back("exchange");
     if (first_class) all.insert(all.end(), {"calc", "sequential", "ping-pong"});
     if (first_class || scene_.granularities[granularity].both_classes)
       all.insert(all.end(), scene_.variants.begin(), scene_.variants.end());
     return all;
-  }
-
-  [[nodiscard]] bool compared_in_both_classes(std::size_t first_of_halo) const {
-    return std::ranges::any_of(scene_.granularities, [&](const Granularity& other) {
-      return other.both_classes && other.points == scene_.granularities[first_of_halo].points;
-    });
   }
 
   [[nodiscard]] double expected_seconds() const {

@@ -11,12 +11,11 @@ namespace {
 // Variants of the demo that are a variant of the program, started otherwise.
 struct Otherwise {
   std::string_view variant, program;
-  bool early = false, towards = false, calculates = true;
+  bool early = false, towards = false;
 };
 constexpr Otherwise started_otherwise[] = {
     {.variant = "I.1-early", .program = "I.1", .early = true},
-    {.variant = "I.1-early-towards", .program = "I.1", .early = true, .towards = true},
-    {.variant = exchange_of_calls, .program = "I.1", .calculates = false}};
+    {.variant = "I.1-early-towards", .program = "I.1", .early = true, .towards = true}};
 
 Otherwise find_start(const std::string& variant) {
   const auto* const found = std::ranges::find(started_otherwise, variant, &Otherwise::variant);
@@ -35,10 +34,10 @@ std::vector<Command> Runner::commands(const Run& what) const {
                   "--variant",     std::string(start.program),
                   "--ny",          std::to_string(what.points),
                   "--nx",          std::to_string(what.columns),
-                  "--work",        std::to_string(start.calculates ? what.work : 0),
+                  "--work",        std::to_string(what.work),
                   "--steps",       std::to_string(what.steps),
                   "--warm-up",     std::to_string(what.warm_up)};
-  if (start.calculates && (what.variant == "ping-pong" || over_parc(what.variant))) heat.push_back("--check");
+  if (what.variant == "ping-pong" || over_parc(what.variant)) heat.push_back("--check");
   if (start.towards) heat.push_back("--towards");
   if (!what.field.empty()) heat.insert(heat.end(), {"--field", what.field});
   const std::string ranks = std::to_string(ranks_);

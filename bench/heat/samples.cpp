@@ -45,19 +45,19 @@ const std::vector<Sample>* find_over_parc(const Samples& samples, std::size_t gr
   return best ? best : find(samples, {granularity, variant, false});
 }
 
-// What the model says of I.3: it hides behind all columns but those that neighbours need, and its calculation
-// takes longer beside messages than alone by Omega.
+// What the model says of I.3 from what I.1 takes, with kernels of the same class: it hides behind all columns
+// but those that neighbours need, and its calculation takes longer beside messages by Omega.
 void apply_model(Row& row, const Scene& scene, const Samples& samples, const Measured& what) {
-  const auto* exchange =
-      find_over_parc(samples, first_with_halo(scene, what.granularity), exchange_of_calls, what.realtime);
+  const auto* blocking = find_over_parc(samples, what.granularity, "I.1", what.realtime);
   const auto* hidden = find_over_parc(samples, what.granularity, "I.3", what.realtime);
-  if (!exchange || !hidden) return;
+  if (!blocking || !hidden) return;
   const double needed_first = scene.ranks > 2 ? 2 : 1;
-  row.t_com_parc_ms = median(*exchange, &Sample::step_ms);
+  const double t_calc = median(*blocking, &Sample::calculation_ms);
+  row.t_com_parc_ms = std::max(median(*blocking, &Sample::step_ms) - t_calc, 0.0);
   row.f =
       std::max(0.0, 1 - needed_first / static_cast<double>(scene.granularities[what.granularity].columns));
-  row.omega = std::max(0.0, median(*hidden, &Sample::calculation_ms) / row.t_calc_ms - 1);
-  row.gain_model = model::gain(row.t_com_parc_ms / row.t_calc_ms, {row.f, row.omega});
+  row.omega = std::max(0.0, median(*hidden, &Sample::calculation_ms) / t_calc - 1);
+  row.gain_model = model::gain(row.t_com_parc_ms / t_calc, {row.f, row.omega});
 }
 
 // Of repeats that both have.
@@ -70,8 +70,7 @@ void add_spread(Row& row, const std::vector<Sample>& blocking, const std::vector
 }
 
 bool is_reference(const std::string& variant) {
-  return variant == "calc" || variant == "exchange" || variant == "sequential" ||
-         variant == exchange_of_calls;
+  return variant == "calc" || variant == "exchange" || variant == "sequential";
 }
 
 // Where t_com is what a step of the reference took besides its calculation: the gain of a program that hides

@@ -27,9 +27,6 @@ struct Measured {
 
 using Samples = std::map<Measured, std::vector<Sample>>;
 
-// The exchange of I.1 without the calculation: t_com of a program that calls parc and blocks.
-constexpr const char* exchange_of_calls = "I.1-exchange";
-
 // The first granularity with the same halo: the exchange alone is measured once for all of them.
 [[nodiscard]] std::size_t first_with_halo(const Scene& scene, std::size_t granularity);
 

@@ -43,7 +43,7 @@ struct Row {
   double t_calc_ms = 0;
   double t_calc_beside_ms = 0;
   double t_com_ms = 0;      // over plain sockets
-  double t_com_parc_ms = 0; // by the calls of I.1
+  double t_com_parc_ms = 0; // of I.1, whose calls block
   double step_ms = 0;
   double speedup = 0;
   double gain = 0, gain_ideal = 0;

@@ -40,9 +40,8 @@ void describe(CLI::App& app, Options& options) {
   app.add_option("--ny", options.shape.points, "Points of a column: a border is 8 times as many bytes")
       ->check(CLI::Range(3, 1 << 28))
       ->capture_default_str();
-  app.add_option("--work", options.shape.work,
-                 "Calculate each column so many times into the same target (0: only exchange)")
-      ->check(CLI::Range(0, 1 << 30))
+  app.add_option("--work", options.shape.work, "Calculate each column so many times into the same target")
+      ->check(CLI::Range(1, 1 << 30))
       ->capture_default_str();
   app.add_flag(
       "--towards", options.shape.towards,
@@ -175,8 +174,6 @@ Result<void> run_over_parc(const Options& options) {
 }
 
 Result<void> run_variant(const Options& options) {
-  if (options.shape.work == 0 && options.check)
-    return error(EINVAL, "--check has nothing to compare: with --work 0 no temperature is calculated");
   if (options.variant == "sequential") return run_alone(options);
   if (options.variant == "ping-pong" || options.variant == "exchange" || options.variant == "calc")
     return run_over_sockets(options);

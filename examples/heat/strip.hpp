@@ -23,8 +23,7 @@ struct Shape {
   std::size_t points = 1000; // ny: points of a column
   int ranks = 1;
   int rank = 0;
-  int work = 1;         // how often each column is calculated into the same target: the same result, later;
-                        // 0: not at all, a step is its exchange
+  int work = 1;         // how often each column is calculated into the same target: the same result, later
   bool towards = false; // odd ranks go from right to left: two neighbours meet at their common border
 };
 
