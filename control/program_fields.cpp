@@ -38,12 +38,12 @@ Result<Program> decode_program(const ProgramFields& fields, std::string_view pay
   if (payload.size() > max_program_bytes)
     return error(E2BIG, "arguments and environment have {} bytes, and may have {}; set fewer variables",
                  payload.size(), max_program_bytes);
-  if (fields.arguments == 0 || fields.limits.size() % 3 != 0) return malformed();
+  if (fields.arguments == 0 || fields.limits.size() % 3 != 0 || fields.mpi == 0u) return malformed();
   Program program;
   program.umask = fields.umask;
   program.input = fields.input;
   program.binds = fields.binds == 1;
-  program.mpi = fields.mpi.value_or(0) == 1;
+  program.mpi = fields.mpi.has_value();
   for (std::size_t i = 0; i < fields.limits.size(); i += 3) {
     if (fields.limits[i] >= RLIM_NLIMITS) return malformed();
     program.limits.push_back(

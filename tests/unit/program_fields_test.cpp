@@ -56,6 +56,7 @@ BOOST_AUTO_TEST_CASE(what_makes_no_sense_is_refused) {
   BOOST_TEST(refused("umask", 01000));
   BOOST_TEST(refused("binds", 2));
   BOOST_TEST(refused("mpi", 2));
+  BOOST_TEST(refused("mpi", 0)); // is left out
   BOOST_TEST(refused("limits", {1, 2}));
   BOOST_TEST(refused("limits", {1000, 2, 3}));
   BOOST_TEST(!decode_program(good, bytes.substr(0, bytes.size() - 1)));
