@@ -2,9 +2,14 @@
 // What a kernel hears from the PMIx server of a job, played by a shell.
 #include "daemon/job/mpi_server.hpp"
 
+#include <array>
 #include <boost/test/unit_test.hpp>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
 #include <filesystem>
 #include <optional>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace parc::daemon {
@@ -13,9 +18,39 @@ BOOST_AUTO_TEST_SUITE(mpi_server)
 
 namespace {
 
+// By a fork: the threads that a kernel starts processes from would stay, and other tests fork.
+Result<StartedProcess> start_by_fork(const Program& program, const std::vector<std::string>& variables) {
+  std::array<std::array<int, 2>, 3> pipes{}; // output, errors, report
+  for (auto& ends : pipes)
+    if (pipe2(ends.data(), O_CLOEXEC) != 0) return system_error("cannot make a pipe");
+  const pid_t child = fork();
+  if (child == 0) {
+    setpgid(0, 0);
+    dup2(pipes[0][1], STDOUT_FILENO);
+    dup2(pipes[1][1], STDERR_FILENO);
+    for (const std::string& variable : variables) putenv(strdup(variable.c_str()));
+    const auto& words = program.arguments;
+    execl(words[0].c_str(), words[0].c_str(), words[1].c_str(), words[2].c_str(), nullptr);
+    const StartReport report{StartReport::Stage::program, errno};
+    (void)!write(pipes[2][1], &report, sizeof report);
+    _exit(127);
+  }
+  StartedProcess started;
+  started.id = child;
+  started.process.reset(static_cast<int>(syscall(SYS_pidfd_open, child, 0)));
+  std::array<Fd*, 3> kept{&started.output, &started.errors, &started.report};
+  for (std::size_t i = 0; i < pipes.size(); ++i) {
+    close(pipes[i][1]);
+    fcntl(pipes[i][0], F_SETFL, O_NONBLOCK);
+    kept[i]->reset(pipes[i][0]);
+  }
+  return started;
+}
+
 struct Played {
   EventBase loop{event_base_new()};
-  Processes processes;
+  Processes processes{.start = [](const Program& program, const std::vector<std::string>& more, bool,
+                                  const Processors*) { return start_by_fork(program, more); }};
   std::string directory =
       (std::filesystem::temp_directory_path() / fmt::format("parc-mpi-server-{}", getpid())).string();
   std::optional<std::vector<std::string>> variables;
