@@ -4,9 +4,10 @@
 #include <arpa/inet.h>
 #include <atomic>
 #include <cerrno>
-#include <cstdio>
+#include <fmt/format.h>
 #include <fstream>
 #include <netinet/in.h>
+#include <sstream>
 #include <string>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -15,10 +16,24 @@
 namespace parc::pmix {
 namespace {
 
-constexpr unsigned established = 1; // in the column "st"
+constexpr const char* established = "01";
 
-bool is_end(const sockaddr_in& address, unsigned ip, unsigned port) {
-  return address.sin_addr.s_addr == ip && ntohs(address.sin_port) == port;
+struct Row { // of the table
+  std::string local, remote, state;
+  uid_t uid = 0;
+  unsigned long inode = 0;
+};
+
+bool read_row(const std::string& line, Row& row) {
+  std::istringstream words(line);
+  std::string other;
+  words >> other >> row.local >> row.remote >> row.state >> other >> other >> other >> row.uid >> other >>
+      row.inode;
+  return !words.fail();
+}
+
+std::string in_table(const sockaddr_in& address) {
+  return fmt::format("{:08X}:{:04X}", address.sin_addr.s_addr, ntohs(address.sin_port));
 }
 
 bool get_ends(int connection, sockaddr_in& here, sockaddr_in& there) {
@@ -30,15 +45,12 @@ bool get_ends(int connection, sockaddr_in& here, sockaddr_in& there) {
 
 // A connection that its owner has closed has no owner and no inode, and root's uid in this table.
 std::optional<uid_t> owner_in_table(const sockaddr_in& here, const sockaddr_in& there) {
+  const std::string local = in_table(there), remote = in_table(here);
   std::ifstream table("/proc/net/tcp");
   for (std::string line; std::getline(table, line);) {
-    unsigned from_ip = 0, from_port = 0, to_ip = 0, to_port = 0, state = 0, uid = 0;
-    unsigned long inode = 0;
-    if (std::sscanf(line.c_str(), "%*u: %x:%x %x:%x %x %*x:%*x %*x:%*x %*x %u %*u %lu", &from_ip, &from_port,
-                    &to_ip, &to_port, &state, &uid, &inode) != 7)
-      continue;
-    if (!is_end(there, from_ip, from_port) || !is_end(here, to_ip, to_port)) continue;
-    if (state == established && inode != 0) return uid;
+    Row row;
+    if (!read_row(line, row) || row.local != local || row.remote != remote) continue;
+    if (row.state == established && row.inode != 0) return row.uid;
     return {};
   }
   return {};

@@ -146,7 +146,7 @@ void ask_local(const std::string& name, std::uint32_t rank, Exchange::Answer the
   };
   if (const pmix_status_t status = PMIx_server_dmodex_request(&proc, end, kept.get()); status != PMIX_SUCCESS)
     return (*kept)(status, {});
-  kept.release();
+  (void)kept.release(); // the callback has it
 }
 
 pmix_server_module_t all_callbacks() {
@@ -204,6 +204,7 @@ Result<void> Server::register_job() {
     ranks_of_host[server_of_rank_[rank]].push_back(std::to_string(rank));
   const std::vector<std::string>& here = ranks_of_host[self_];
   std::vector<std::string> lists;
+  lists.reserve(ranks_of_host.size());
   for (const auto& ranks : ranks_of_host) lists.push_back(joined(ranks, ','));
   char *node_map = nullptr, *rank_map = nullptr;
   PARC_TRY(checked(PMIx_generate_regex(joined(hosts_, ',').c_str(), &node_map), "describe the hosts"));
