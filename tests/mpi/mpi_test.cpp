@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // MPI programs over parc, on several emulated hosts, print what they print over Open MPI's own TCP. They
-// check what they receive themselves (programs/).
+// check what they receive themselves (programs/). More of them are started by parc run (launcher_test.cpp).
 #include "tests/mpi/mpi_job.hpp"
 
 #include <algorithm>
@@ -13,7 +13,6 @@ BOOST_AUTO_TEST_SUITE(mpi)
 
 BOOST_AUTO_TEST_CASE(point_to_point) {
   compare({"point_to_point", 2});
-  compare({"point_to_point", 5, 2});
 }
 
 BOOST_AUTO_TEST_CASE(matching) {
@@ -41,7 +40,6 @@ BOOST_AUTO_TEST_CASE(long_messages_cut_off) {
 
 BOOST_AUTO_TEST_CASE(collectives) {
   compare({"collectives", 2, 2});
-  compare({"collectives", 8, 3});
   compare({"collectives", 7, 1});
 }
 
@@ -74,7 +72,6 @@ BOOST_AUTO_TEST_CASE(windows_of_any_memory_and_number) {
 
 BOOST_AUTO_TEST_CASE(threads) {
   compare({"threads", 2, 1});
-  compare({"threads", 3, 3});
 }
 
 // The children run on the same host, and on another.
@@ -99,12 +96,11 @@ BOOST_AUTO_TEST_CASE(files) {
 }
 
 BOOST_AUTO_TEST_CASE(fortran) {
-  for (const char* program : {"fortran_mpif", "fortran_mpi", "fortran_mpi_f08"}) compare({program, 3, 2});
+  for (const char* program : {"fortran_mpif", "fortran_mpi"}) compare({program, 3, 2});
 }
 
 BOOST_AUTO_TEST_CASE(python) {
   compare({"objects.py", 2, 1});
-  compare({"objects.py", 4, 3});
   compare({"objects.py", 3, 2, {"window"}});
 }
 
