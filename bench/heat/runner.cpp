@@ -9,17 +9,15 @@ namespace parc::heat::demo {
 namespace {
 
 // Variants of the demo that are a variant of the program, started otherwise.
-struct Otherwise {
+struct Early {
   std::string_view variant, program;
-  bool early = false, towards = false;
+  bool towards;
 };
-constexpr Otherwise started_otherwise[] = {
-    {.variant = "I.1-early", .program = "I.1", .early = true},
-    {.variant = "I.1-early-towards", .program = "I.1", .early = true, .towards = true}};
+constexpr Early early_variants[] = {{"I.1-early", "I.1", false}, {"I.1-early-towards", "I.1", true}};
 
-Otherwise find_start(const std::string& variant) {
-  const auto* const found = std::ranges::find(started_otherwise, variant, &Otherwise::variant);
-  return found == std::end(started_otherwise) ? Otherwise{variant, variant} : *found;
+const Early* find_early(const std::string& variant) {
+  const auto* const found = std::ranges::find(early_variants, variant, &Early::variant);
+  return found == std::end(early_variants) ? nullptr : found;
 }
 
 } // namespace
@@ -29,21 +27,21 @@ bool over_parc(const std::string& variant) {
 }
 
 std::vector<Command> Runner::commands(const Run& what) const {
-  const Otherwise start = find_start(what.variant);
+  const Early* const early = find_early(what.variant);
   Command heat = {program("heat"), "--json",
-                  "--variant",     std::string(start.program),
+                  "--variant",     early ? std::string(early->program) : what.variant,
                   "--ny",          std::to_string(what.points),
                   "--nx",          std::to_string(what.columns),
                   "--work",        std::to_string(what.work),
                   "--steps",       std::to_string(what.steps),
                   "--warm-up",     std::to_string(what.warm_up)};
   if (what.variant == "ping-pong" || over_parc(what.variant)) heat.push_back("--check");
-  if (start.towards) heat.push_back("--towards");
+  if (early && early->towards) heat.push_back("--towards");
   if (!what.field.empty()) heat.insert(heat.end(), {"--field", what.field});
   const std::string ranks = std::to_string(ranks_);
   if (over_parc(what.variant)) {
     Command job = {program("parc"), "run", "-n", ranks, "--hosts", hosts_.slots()};
-    if (start.early) job.push_back("--early-release");
+    if (early) job.push_back("--early-release");
     job.insert(job.end(), heat.begin(), heat.end());
     return {hosts_.on(0, job)};
   }

@@ -69,10 +69,6 @@ void add_spread(Row& row, const std::vector<Sample>& blocking, const std::vector
   }
 }
 
-bool is_reference(const std::string& variant) {
-  return variant == "calc" || variant == "exchange" || variant == "sequential";
-}
-
 // Where t_com is what a step of the reference took besides its calculation: the gain of a program that hides
 // all it can of that.
 double ideal_gain(double t_calc, double reference_step) {
@@ -91,7 +87,7 @@ std::vector<Row> make_rows(const Scene& scene, const std::vector<int>& work, con
                            bool emulated) {
   std::vector<Row> rows;
   for (const auto& [what, runs] : samples) {
-    if (is_reference(what.variant)) continue;
+    if (what.variant == "calc" || what.variant == "exchange" || what.variant == "sequential") continue;
     const auto reference = find_reference(scene, samples, what.granularity);
     const auto* blocking = find_over_parc(samples, what.granularity, "I.1", what.realtime);
     if (!reference || !blocking || runs.empty()) continue;
