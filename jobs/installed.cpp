@@ -37,6 +37,17 @@ std::string installed_program(std::string_view name) {
   return find_beside({PARC_LIBEXEC_FROM_BIN, "../libexec/parc"}, name);
 }
 
+Result<std::string> provider_path() {
+  const std::string provider = installed_library("libfabric/libparc-fi.so");
+  if (provider.empty())
+    return error(
+        ENOENT,
+        "parc's provider for libfabric (libparc-fi.so), by which MPI finds parc, is not installed here; "
+        "build it with scripts/setup release, where libfabric-dev is installed, or install "
+        "libparc-fabric1");
+  return provider.starts_with("/usr/lib") ? std::string() : provider.substr(0, provider.rfind('/'));
+}
+
 Result<void> preload_early_library(std::vector<std::string>& environment) {
   constexpr std::string_view preload = "LD_PRELOAD=";
   const std::string library = installed_library("libparc-early.so.0");

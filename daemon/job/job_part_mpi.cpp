@@ -23,13 +23,8 @@ Result<void> find_provider(Program& program) {
   constexpr const char* path = "FI_PROVIDER_PATH";
   const auto& set = program.environment;
   if (std::ranges::find(set, path, name_of_variable) != set.end()) return success();
-  const std::string provider = installed_library("libfabric/libparc-fi.so");
-  if (provider.empty())
-    return error(
-        ENOENT,
-        "parc's provider for libfabric (libparc-fi.so) is not installed there; install libparc-fabric1");
-  if (provider.starts_with("/usr/lib")) return success();
-  program.environment.push_back(fmt::format("{}={}", path, provider.substr(0, provider.rfind('/'))));
+  PARC_TRY(provider, provider_path());
+  if (!provider.empty()) program.environment.push_back(fmt::format("{}={}", path, provider));
   return success();
 }
 

@@ -84,15 +84,8 @@ Result<std::string> directory_of(const std::string& trace) {
 Result<std::vector<std::string>> variables_for(const MpiOptions& options) {
   std::vector<std::string> variables;
   if (getenv(for_mpi4py) == nullptr) variables.push_back(std::string(for_mpi4py) + "=False");
-  const std::string provider = installed_library("libfabric/libparc-fi.so");
-  if (provider.empty())
-    return error(
-        ENOENT,
-        "parc's provider for libfabric (libparc-fi.so), by which MPI finds parc, is not installed here; "
-        "build it with scripts/setup release, where libfabric-dev is installed, or install "
-        "libparc-fabric1");
-  if (!provider.starts_with("/usr/lib")) // libfabric looks there by itself
-    variables.push_back("FI_PROVIDER_PATH=" + provider.substr(0, provider.rfind('/')));
+  PARC_TRY(provider, provider_path());
+  if (!provider.empty()) variables.push_back("FI_PROVIDER_PATH=" + provider);
   if (!options.trace.empty()) {
     PARC_TRY(directory, directory_of(options.trace));
     variables.push_back(fmt::format("{}={}", env_trace, directory));
