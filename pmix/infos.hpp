@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <pmix_server.h>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace parc::pmix {

@@ -8,6 +8,7 @@
 #include <cassert>
 #include <cstdio>
 #include <cstdlib>
+#include <fmt/ranges.h>
 #include <future>
 #include <pmix.h>
 #include <unistd.h>
@@ -32,12 +33,6 @@ template <class Start> Result<void> and_wait(std::string_view what, const Start&
   const pmix_status_t status = start(end, &ended);
   if (status != PMIX_SUCCESS) return checked(status, what);
   return checked(ended.get_future().get(), what);
-}
-
-std::string joined(const std::vector<std::string>& texts, char between) {
-  std::string all;
-  for (const std::string& text : texts) all.append(all.empty() ? 0 : 1, between).append(text);
-  return all;
 }
 
 // Answers what asks for data, and frees it when that has been taken.
@@ -205,10 +200,12 @@ Result<void> Server::register_job() {
   const std::vector<std::string>& here = ranks_of_host[self_];
   std::vector<std::string> lists;
   lists.reserve(ranks_of_host.size());
-  for (const auto& ranks : ranks_of_host) lists.push_back(joined(ranks, ','));
+  for (const auto& ranks : ranks_of_host) lists.push_back(fmt::format("{}", fmt::join(ranks, ",")));
   char *node_map = nullptr, *rank_map = nullptr;
-  PARC_TRY(checked(PMIx_generate_regex(joined(hosts_, ',').c_str(), &node_map), "describe the hosts"));
-  PARC_TRY(checked(PMIx_generate_ppn(joined(lists, ';').c_str(), &rank_map), "describe the ranks"));
+  PARC_TRY(checked(PMIx_generate_regex(fmt::format("{}", fmt::join(hosts_, ",")).c_str(), &node_map),
+                   "describe the hosts"));
+  PARC_TRY(checked(PMIx_generate_ppn(fmt::format("{}", fmt::join(lists, ";")).c_str(), &rank_map),
+                   "describe the ranks"));
 
   Infos infos;
   infos.add(PMIX_NODE_MAP, node_map);
@@ -223,7 +220,7 @@ Result<void> Server::register_job() {
   infos.add(PMIX_NUM_NODES, static_cast<std::uint32_t>(hosts_.size()));
   infos.add(PMIX_LOCAL_SIZE, static_cast<std::uint32_t>(here.size()));
   infos.add(PMIX_NODE_SIZE, static_cast<std::uint32_t>(here.size()));
-  infos.add(PMIX_LOCAL_PEERS, joined(here, ','));
+  infos.add(PMIX_LOCAL_PEERS, fmt::format("{}", fmt::join(here, ",")));
   infos.add_rank(PMIX_LOCALLDR, static_cast<pmix_rank_t>(std::stoul(here.front())));
   infos.add(PMIX_TMPDIR, job_.directory);
   infos.add(PMIX_NSDIR, job_.directory);
