@@ -65,8 +65,7 @@ Scene paper_scene(const Options& options, const std::string& preset, std::size_t
                   std::vector<std::string> variants) {
   Scene scene = scene_of(options, preset, std::move(variants));
   scene.socket_buffer = socket_buffer;
-  scene.repeats = 1;
-  if (!scene.steps) scene.steps = 50;
+  if (!scene.steps) scene.steps = 16; // thrice: the spread is worth more than longer runs
   for (const std::size_t granularity : granularities)
     scene.granularities.push_back(
         {points, unit * granularity, static_cast<double>(granularity) / static_cast<double>(middle), false});
