@@ -23,6 +23,7 @@
 //              <-     started          all its ranks run (of a job that was spawned)
 //              <-     spawn            one of its ranks wants another job
 //   signal     ->                      for every rank, or one
+//   mpi_job    ->                      for the first PMIx server: another job of MPI has begun
 //   end, kill  ->                      the ranks are to end: SIGTERM and soon SIGKILL; SIGKILL
 //   finish     ->                      the job is over: forget it
 //
@@ -48,6 +49,9 @@
 //                   <-      go                  all kernels do, and the programs may run
 //                   <-      join_refused        in place of either: a PARC_E* and a sentence
 //   signal_joined  ->  any other kernel         to all programs of a job that runs (parc kill)
+//
+// ---- Jobs of MPI: "mpi_begins" goes from the origin of one to all kernels that this one has links to. Who
+// has such jobs itself tells them (mpi_job), and answers with theirs.
 //
 // ---- Tools: any kernel asks any other. "look" is answered by "seen", "question" by "answer", with the
 // asker's token and place. "kill_job" goes from any kernel of a job to its origin.
@@ -86,6 +90,7 @@ enum class Kind : std::uint8_t {
   started,
   spawn,
   signal,
+  mpi_job,
   end,
   kill,
   finish,
@@ -103,6 +108,7 @@ enum class Kind : std::uint8_t {
   go,
   join_refused,
   signal_joined,
+  mpi_begins,
   look,
   seen,
   question,
@@ -209,6 +215,17 @@ struct Signal {
   static constexpr auto fields() {
     return std::array{field<&Signal::job>("job"), field<&Signal::signal>("signal", most_signal),
                       field<&Signal::rank>("rank", max_ranks - 1)};
+  }
+};
+
+struct MpiJob {
+  static constexpr Kind kind = Kind::mpi_job;
+  std::uint64_t job = 0;
+  std::uint64_t other = 0;  // that one's number
+  std::string address = {}; // of its first PMIx server
+  static constexpr auto fields() {
+    return std::array{field<&MpiJob::job>("job"), field<&MpiJob::other>("other"),
+                      field<&MpiJob::address>("address")};
   }
 };
 
@@ -365,12 +382,13 @@ struct Spawn {
   std::uint64_t job = 0, host = 0;
   std::uint64_t token = 0; // of the spawner's kernel
   std::uint32_t count = 0;
-  std::string parent = {};  // address of the spawner
-  std::string payload = {}; // hosts and arguments, a zero behind each
+  std::string parent = {};                     // address of the spawner
+  std::optional<std::uint32_t> arguments = {}; // how many, where the program is one of MPI
+  std::string payload = {}; // hosts and arguments, a zero behind each; of MPI: then directory and variables
   static constexpr auto fields() {
-    return part_fields<Spawn>() + std::array{field<&Spawn::token>("token"),
-                                             field<&Spawn::count>("count", max_ranks),
-                                             field<&Spawn::parent>("parent")};
+    return part_fields<Spawn>() +
+           std::array{field<&Spawn::token>("token"), field<&Spawn::count>("count", max_ranks),
+                      field<&Spawn::parent>("parent"), field<&Spawn::arguments>("arguments")};
   }
 };
 
@@ -513,6 +531,19 @@ struct SignalJoined {
   std::uint32_t signal = 0;
   static constexpr auto fields() {
     return std::array{field<&SignalJoined::job>("job"), field<&SignalJoined::signal>("signal", most_signal)};
+  }
+};
+
+// ---- Jobs of MPI
+
+struct MpiBegins {
+  static constexpr Kind kind = Kind::mpi_begins;
+  std::uint64_t other = 0;  // the job's number
+  std::string address = {}; // of its first PMIx server
+  bool is_answer = false;   // it runs already
+  static constexpr auto fields() {
+    return std::array{field<&MpiBegins::other>("other"), field<&MpiBegins::address>("address"),
+                      field<&MpiBegins::is_answer>("is_answer")};
   }
 };
 

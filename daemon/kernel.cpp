@@ -68,6 +68,8 @@ Kernel::Kernel(World world)
       HostSessions::Events{.link_up =
                                [this](std::uint32_t link) {
                                  post_.listen(link, peers_->only_relays(static_cast<std::int32_t>(link)));
+                                 if (!peers_->only_relays(static_cast<std::int32_t>(link)))
+                                   jobs_->link_up(link);
                                },
                            .link_lost = [this](std::uint32_t link) { link_lost(link); },
                            .ping =
@@ -119,6 +121,10 @@ Kernel::Kernel(World world)
   jobs_ = std::make_unique<Jobs>(loop_, engine_, *peers_, *sessions_, post_, world_.runtime_dir,
                                  world_.processes, emptied);
   spawners_ = std::make_unique<Spawners>(post_, *jobs_);
+  jobs_->on_spawn(
+      [this](const Sessions::Member& member, const SpawnRequest& request, SpawnListener listener) {
+        spawners_->ask(member, 0, request, std::move(listener));
+      });
   joins_ = std::make_unique<Joins>(loop_, engine_, *peers_, *sessions_, post_, *jobs_, world_.config);
   tools_ = std::make_unique<Tools>(loop_, post_, *peers_, *jobs_, *joins_, emptied);
   idle_policy_ = std::make_unique<IdlePolicy>(

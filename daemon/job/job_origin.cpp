@@ -249,8 +249,22 @@ void JobOrigin::start() {
   enter(Stage::running);
   kernel::Start start;
   for (const Host& each : hosts_) start.endpoints.push_back(each.endpoint);
+  if (plan_.program.mpi) jobs_.introduce(*this);
   tell_all(start);
   if (plan_.program.input != Program::no_rank) client_->send(tool::InputTaken{});
+}
+
+// First PMIx servers find what the ranks of each other's jobs publish.
+kernel::MpiBegins JobOrigin::as_other() const {
+  const Host& first = hosts_[plan_.hosts_with_ranks().front()];
+  const protocol::Address server{*first.link == this_host ? protocol::here : *first.link,
+                                 first.endpoint + first.ranks};
+  return {.other = id_, .address = to_text(peers_.describe(server))};
+}
+
+void JobOrigin::tell_of(const kernel::MpiBegins& other) {
+  tell(hosts_[plan_.hosts_with_ranks().front()],
+       kernel::MpiJob{.other = other.other, .address = other.address});
 }
 
 // ---- What the ranks read
@@ -352,7 +366,9 @@ void JobOrigin::heard(Host& host, const kernel::Exited& message) {
   rank->exit.no_memory = message.no_memory.value_or(false);
   rank->ordered = message.ordered;
   tell_exit(*rank);
-  if (!keep_going_ && rank->failed()) end();
+  if (keep_going_ || !rank->failed()) return;
+  fail_spawner(verdict_of_ranks());
+  end();
 }
 
 void JobOrigin::heard(Host& host, const kernel::Ended& message) {
@@ -417,7 +433,10 @@ void JobOrigin::lose(Host& host) {
 }
 
 void JobOrigin::decide(int status, std::string text) {
-  if (!verdict_) verdict_ = {status, std::move(text)};
+  if (!verdict_) {
+    verdict_ = {status, std::move(text)};
+    fail_spawner(*verdict_);
+  }
   end();
 }
 
@@ -544,6 +563,7 @@ void JobOrigin::conclude() {
   if (verdict.status != 0 && !verdict.text.empty())
     loop_.errors().note(ErrorKind::Job, verdict.status,
                         fmt::format("a job of {} failed: {}", plan_.program.name(), verdict.text));
+  if (!verdict_) fail_spawner(verdict);
   if (spawner_ && !std::exchange(spawner_->answered, true))
     post_.send(spawner_->link,
                kernel::SpawnFailed{.token = spawner_->token,
@@ -552,7 +572,7 @@ void JobOrigin::conclude() {
     client_->send(tool::Done{.status = static_cast<std::uint32_t>(verdict.status),
                              .text = verdict.text,
                              .ends = ends(),
-                             .warnings = verdict.status == 0 ? warnings() : std::vector<std::string>{}});
+                             .warnings = verdict.status == 0 ? warnings() : spawned_warnings_});
   else
     jobs_.forget_origin(id_);
 }

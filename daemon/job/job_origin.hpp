@@ -76,6 +76,9 @@ public:
   void spawner_knows(std::int32_t from, const kernel::SpawnKnown& message);
   void spawner_killed(std::int32_t from);
   void signal_rank(std::uint32_t rank, std::uint32_t signal);
+  [[nodiscard]] bool runs_mpi() const { return stage_ == Stage::running && plan_.program.mpi; }
+  [[nodiscard]] kernel::MpiBegins as_other() const; // both of what runs MPI
+  void tell_of(const kernel::MpiBegins& other);
 
 private:
   enum class Stage { asked, connecting, preparing, running, ending, over };
@@ -177,6 +180,8 @@ private:
   void spawn_now(const SpawnWish& wish);
   void grant_wishes();
   void grant_all_wishes(); // also those of what was spawned
+  void fail_spawner(const Verdict& verdict);
+  void warn_of_spawned(const std::string& text);
   void end_spawned();
   void tell_spawner_prepared();
   void tell_exit(const RankState& rank);

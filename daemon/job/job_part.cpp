@@ -98,7 +98,8 @@ void JobPart::prepare() {
                                              plan_.hosts[plan_.self].name, mine_.size(), taken.error().text));
     cores_ = std::move(taken).value();
   }
-  if (auto room = check_room(plan_.program, mine_.size() + (has_server() ? 1 : 0)); !room)
+  // A server has descriptors for more than one rank.
+  if (auto room = check_room(plan_.program, mine_.size() + (has_server() ? 2 : 0)); !room)
     return fail(status_failed, fmt::format("host {} cannot run {} ranks of a job: {}",
                                            plan_.hosts[plan_.self].name, mine_.size(), room.error().text));
   if (auto ready = prepare_for_mpi(); !ready)
@@ -197,8 +198,10 @@ std::vector<std::string> JobPart::variables(std::uint32_t local) const {
                                fmt::format("{}={}", env_runtime_dir, needs_.runtime_dir.path()),
                                kernel_variable(getpid()),
                                fmt::format("{}={}", env_hosts, hosts_)};
-  if (!plan_.parent.empty()) all.push_back(fmt::format("{}={}", env_parent, plan_.parent));
-  if (!plan_.program.mpi) return all;
+  if (!plan_.program.mpi) {
+    if (!plan_.parent.empty()) all.push_back(fmt::format("{}={}", env_parent, plan_.parent));
+    return all;
+  }
   all.insert(all.end(), mpi_variables_.begin(), mpi_variables_.end());
   all.push_back(fmt::format("PMIX_RANK={}", mine_[local]));
   return all;

@@ -23,6 +23,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -54,6 +55,7 @@ public:
   void heard(const kernel::Taken& message);
   void heard(const kernel::Input& message);
   void heard(const kernel::Signal& message);
+  void heard(const kernel::MpiJob& message);
   void heard(const kernel::End&) { end(); }
   void heard(const kernel::Kill&);
   void heard(const kernel::Finish&);
@@ -110,6 +112,8 @@ private:
   void start_server();
   void server_ready(std::vector<std::string> variables);
   void server_ended(const std::string& why);
+  void spawn(const MpiServer::Spawn& wanted);
+  void tell_server(std::string_view line);
   void check_end_of_mpi(const Rank& rank, const RankExit& how);
   void start_next();
   Result<void> start_rank(std::uint32_t local);
@@ -153,6 +157,7 @@ private:
   std::uint64_t group_ = 0;                                 // in the engine, from `start` on
   std::uint64_t group_of_servers_ = 0;                      // of all hosts, where the program is one of MPI
   std::unique_ptr<MpiServer> server_;                       // of this host, from `start` on
+  std::string early_lines_;                                 // for it, before it runs
   std::vector<std::string> mpi_variables_;                  // that ranks have from it
   std::uint32_t forwarded_ = 0;                             // the last signal that came for the job
   std::map<std::uint32_t, std::vector<int>> early_signals_; // to ranks that have not started, each once

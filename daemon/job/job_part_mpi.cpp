@@ -3,8 +3,11 @@
 #include "control/exit_status.hpp"
 #include "control/words/host_words.hpp"
 #include "daemon/job/job_part.hpp"
+#include "daemon/job/jobs.hpp"
 #include "daemon/job/rank_program.hpp"
+#include "daemon/link/peers.hpp"
 #include "daemon/program/sessions.hpp"
+#include "daemon/program/spawn_request.hpp"
 #include "jobs/installed.hpp"
 #include "system/environment.hpp"
 #include "system/limits.hpp"
@@ -86,11 +89,13 @@ Result<void> JobPart::try_to_start_server() {
   MpiServer::Events events{
       .ready = [this](std::vector<std::string> variables) { server_ready(std::move(variables)); },
       .aborted = [this](std::int32_t rank, int status) { abort(rank, status); },
+      .spawn = [this](const MpiServer::Spawn& wanted) { spawn(wanted); },
       .ended = [this](const std::string& why) { server_ended(why); }};
   PARC_TRY(started,
            MpiServer::start(needs_.loop.events(), needs_.processes, std::move(program),
                             needs_.runtime_dir.job_directory(plan_.job), std::move(job), std::move(events)));
   server_ = std::move(started.server);
+  server_->tell(early_lines_);
   needs_.sessions.add({~plan_.job, static_cast<std::int32_t>(self), static_cast<std::int32_t>(servers.size()),
                        endpoint_of_server()},
                       std::move(started.from_program), std::move(started.to_program), [](Sessions::End) {});
@@ -114,6 +119,46 @@ void JobPart::server_ended(const std::string& why) {
   if (orphaned()) return go_when_empty();
   fail(status_failed, fmt::format("the PMIx server of host {} has ended{}{}", plan_.hosts[plan_.self].name,
                                   why.empty() ? "" : ": ", why));
+}
+
+// ---- What it is told, and asks.
+
+void JobPart::heard(const kernel::MpiJob& message) {
+  if (parse_endpoint_address(message.address)) // else it need not be one line
+    tell_server(fmt::format("job {:x} {}\n", message.other, message.address));
+}
+
+void JobPart::tell_server(std::string_view line) {
+  if (server_)
+    server_->tell(line);
+  else
+    early_lines_ += line;
+}
+
+// As by parc_spawn, in the name of its server.
+void JobPart::spawn(const MpiServer::Spawn& wanted) {
+  const auto say = [self = std::weak_ptr(self_)](const std::string& line) {
+    if (const auto part = self.lock()) (*part)->tell_server(line);
+  };
+  auto request = parse_spawn_request(wanted.texts, wanted.ranks, wanted.arguments);
+  if (!request) return say(fmt::format("unspawned {}\n", wanted.token));
+  request->parent = to_text(needs_.peers.describe({protocol::here, endpoint_of_server()}));
+  const auto job = std::make_shared<std::uint64_t>(0);
+  SpawnListener listener{
+      .prepared =
+          [job](std::uint64_t number, const std::vector<EndpointAddress>&,
+                const SpawnListener::Ready& ready) {
+            *job = number;
+            ready(success());
+          },
+      .started =
+          [job, say, token = wanted.token](const Result<void>& started) { // if not, parc run says why
+            say(started ? fmt::format("spawned {} {:x}\n", token, *job)
+                        : fmt::format("unspawned {}\n", token));
+          },
+      .exited = [](std::uint32_t, std::uint32_t) {}};
+  needs_.jobs.ask_to_spawn({plan_.job, 0, static_cast<std::int32_t>(plan_.size), endpoint_of_server()},
+                           *request, std::move(listener));
 }
 
 // Nobody else would end a job whose others wait in MPI_Finalize.

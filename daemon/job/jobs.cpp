@@ -3,11 +3,13 @@
 
 #include "control/exit_status.hpp"
 #include "daemon/job/spawn_client.hpp"
+#include "daemon/link/endpoint_address.hpp"
 #include "daemon/link/peers.hpp"
 
 #include <cassert>
 #include <cerrno>
 #include <csignal>
+#include <set>
 #include <spdlog/spdlog.h>
 
 namespace parc::daemon {
@@ -37,8 +39,10 @@ Jobs::Jobs(Loop& loop, protocol::Engine& engine, Peers& peers, Sessions& session
   take_from_parts<kernel::Prepared, kernel::Failed, kernel::Output, kernel::InputTaken, kernel::Departed,
                   kernel::Exited, kernel::Ended, kernel::Abort, kernel::Parted, kernel::Stopping,
                   kernel::Started, kernel::Spawn>();
-  take_from_origins<kernel::Start, kernel::Taken, kernel::Input, kernel::Signal, kernel::End, kernel::Kill,
-                    kernel::Finish>();
+  take_from_origins<kernel::Start, kernel::Taken, kernel::Input, kernel::Signal, kernel::MpiJob, kernel::End,
+                    kernel::Kill, kernel::Finish>();
+  post_.on<kernel::MpiBegins>(
+      [this](std::int32_t from, const kernel::MpiBegins& message) { mpi_begins(from, message); });
   post_.on<kernel::SpawnKnown>([this](std::int32_t from, const kernel::SpawnKnown& message) {
     if (JobOrigin* const at = origin(message.job)) at->spawner_knows(from, message);
   });
@@ -114,7 +118,7 @@ void Jobs::begin(std::uint64_t job, std::shared_ptr<JobClient> client, const too
 std::uint64_t Jobs::spawn(const JobOrigin::Spawner& spawner, std::uint32_t first, const Program& program,
                           const std::vector<HostSlots>& hosts, std::uint32_t count) {
   const std::uint64_t job = new_job();
-  tool::Run run{.keep_going = 1};
+  tool::Run run{.keep_going = program.mpi ? 0u : 1u};
   auto& places = run.places.emplace();
   run.payload = control::encode_program(program, run.program);
   for (const Run& each : place_ranks(hosts, count)) {
@@ -134,6 +138,34 @@ void Jobs::spawned_over(std::uint64_t job, std::uint64_t root, const std::string
     if (JobOrigin* const at = origin(root)) at->spawned_over(job, text);
   });
   forget_origin(job);
+}
+
+void Jobs::introduce(JobOrigin& begins) {
+  for (const auto& [job, at] : origins_) {
+    if (at.get() == &begins || !at->runs_mpi()) continue;
+    at->tell_of(begins.as_other());
+    begins.tell_of(at->as_other());
+  }
+  std::set<std::int32_t> links; // a kernel has as many names as people call it by
+  for (const auto& kernel : peers_.linked())
+    if (kernel.link != this_host && links.insert(kernel.link).second)
+      post_.send(kernel.link, begins.as_other());
+}
+
+void Jobs::link_up(std::uint32_t link) {
+  for (const auto& [job, at] : origins_) {
+    if (!at->runs_mpi()) continue;
+    kernel::MpiBegins message = at->as_other();
+    message.is_answer = true;
+    post_.send(static_cast<std::int32_t>(link), std::move(message));
+  }
+}
+
+void Jobs::mpi_begins(std::int32_t from, const kernel::MpiBegins& message) {
+  if (!parse_endpoint_address(message.address)) return;
+  for (const auto& [job, at] : origins_)
+    if (at->runs_mpi()) at->tell_of(message);
+  if (!message.is_answer) link_up(static_cast<std::uint32_t>(from));
 }
 
 void Jobs::prepare(std::int32_t from, const kernel::Prepare& message) {

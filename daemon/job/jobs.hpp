@@ -12,6 +12,8 @@
 #include "daemon/base/post.hpp"
 #include "daemon/job/job_origin.hpp"
 #include "daemon/job/job_part.hpp"
+#include "daemon/program/sessions.hpp"
+#include "daemon/program/spawn_request.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -61,6 +63,13 @@ public:
   std::uint64_t spawn(const JobOrigin::Spawner& spawner, std::uint32_t first, const Program& program,
                       const std::vector<HostSlots>& hosts, std::uint32_t count);
   void spawned_over(std::uint64_t job, std::uint64_t root, const std::string& text);
+  void introduce(JobOrigin& begins); // to others of MPI, here and where there are links to, and these to it
+  void link_up(std::uint32_t link);
+  using Spawn = std::function<void(const Sessions::Member&, const SpawnRequest&, SpawnListener)>;
+  void on_spawn(Spawn spawn) { spawn_ = std::move(spawn); } // for programs that have no session to ask in
+  void ask_to_spawn(const Sessions::Member& asks, const SpawnRequest& request, SpawnListener listener) {
+    spawn_(asks, request, std::move(listener));
+  }
   void forget_origin(std::uint64_t job);
   void forget_part(std::uint64_t job);
 
@@ -68,6 +77,7 @@ private:
   template <class... Messages> void take_from_parts();
   template <class... Messages> void take_from_origins();
   void prepare(std::int32_t from, const kernel::Prepare& message);
+  void mpi_begins(std::int32_t from, const kernel::MpiBegins& message);
   JobOrigin& make_origin(std::uint64_t job, std::shared_ptr<JobClient> client,
                          std::optional<JobOrigin::Spawner> spawner);
 
@@ -79,6 +89,7 @@ private:
   const RuntimeDir& runtime_dir_;
   const Processes& processes_;
   std::function<void()> emptied_;
+  Spawn spawn_;
   std::mt19937_64 ids_; // draws numbers of jobs; its seed is this kernel's identity
   Cores cores_;
   std::map<std::uint64_t, std::unique_ptr<JobOrigin>> origins_;

@@ -18,7 +18,7 @@
 namespace parc::daemon {
 namespace {
 
-constexpr std::size_t most_line = 65536, most_complaints = 2048;
+constexpr std::size_t most_line = 65536, most_texts = 1 << 20, most_complaints = 2048;
 
 // Of "WORD NUMBER NUMBER", and so many numbers: those.
 std::optional<std::vector<std::int32_t>> numbers_behind(std::string_view word, std::size_t count,
@@ -52,7 +52,7 @@ Result<MpiServer::Started> MpiServer::start(event_base* loop, const Processes& p
   job.variables.push_back(fmt::format("{}={}", env_mpi_ranks, job.ranks));
   job.variables.push_back(fmt::format("{}={}", env_mpi_hosts, job.hosts));
   job.variables.push_back(fmt::format("{}={}", env_mpi_directory, directory));
-  auto process = processes.start(program, job.variables, false, nullptr);
+  auto process = processes.start(program, job.variables, true, nullptr);
   if (!process) {
     rmdir(directory.c_str());
     return std::move(process).error();
@@ -70,7 +70,8 @@ MpiServer::MpiServer(event_base* loop, const Processes& processes, Program progr
       output_(std::move(process.output)), errors_(std::move(process.errors)), program_(std::move(program)),
       ended_(loop, process_.get(), EV_READ, [this](short) { process_ended(); }),
       said_(loop, output_.get(), EV_READ | EV_PERSIST, [this](short) { read_output(); }),
-      complained_(loop, errors_.get(), EV_READ | EV_PERSIST, [this](short) { read_errors(); }) {
+      complained_(loop, errors_.get(), EV_READ | EV_PERSIST, [this](short) { read_errors(); }),
+      input_(loop, std::move(process.input), [] {}) {
   ended_.add();
   said_.add();
   complained_.add();
@@ -80,6 +81,10 @@ MpiServer::~MpiServer() {
   kill();
   std::error_code ignored;
   std::filesystem::remove_all(directory_, ignored);
+}
+
+void MpiServer::tell(std::string_view lines) {
+  input_.add(lines);
 }
 
 void MpiServer::kill() {
@@ -123,17 +128,32 @@ bool MpiServer::read_output() {
   bool over = false;
   const std::string more = read_some(output_, over);
   line_ += more;
-  for (std::size_t end = line_.find('\n'); end != line_.npos; end = line_.find('\n')) {
-    const std::string line = line_.substr(0, end);
-    line_.erase(0, end + 1);
-    hear(line);
+  while (hear_next()) {
   }
-  if (over || line_.size() > most_line) {
+  const bool nonsense = line_.size() > (spawn_ ? most_texts : most_line);
+  if (over || nonsense) {
     said_.remove();
     output_.reset();
-    if (!ready_) kill(); // it never will be
+    if (!ready_ || nonsense) kill(); // it never will be, or cannot be understood any more
   }
   return !more.empty();
+}
+
+bool MpiServer::hear_next() {
+  if (spawn_) {
+    if (line_.size() < spawn_->bytes) return false;
+    spawn_->spawn.texts = line_.substr(0, spawn_->bytes);
+    line_.erase(0, spawn_->bytes);
+    const SpawnLine whole = std::move(*std::exchange(spawn_, {}));
+    events_.spawn(whole.spawn);
+    return true;
+  }
+  const std::size_t end = line_.find('\n');
+  if (end == line_.npos) return false;
+  const std::string line = line_.substr(0, end);
+  line_.erase(0, end + 1);
+  hear(line);
+  return true;
 }
 
 void MpiServer::hear(std::string_view line) {
@@ -149,6 +169,14 @@ void MpiServer::hear(std::string_view line) {
     in_mpi_.erase(abort->front()); // it has said how the job is to end
     const int status = abort->back() & 0xff;
     events_.aborted(abort->front(), status == 0 ? 1 : status); // it is no success
+  }
+  if (const auto spawn = numbers_behind("spawn", 4, line)) {
+    const auto unsigned_at = [&](std::size_t place) {
+      return static_cast<std::uint32_t>(std::max((*spawn)[place], 0));
+    };
+    spawn_ = SpawnLine{
+        {.token = spawn->front(), .ranks = unsigned_at(1), .arguments = unsigned_at(2), .texts = {}},
+        unsigned_at(3)};
   }
 }
 

@@ -5,17 +5,20 @@
 //
 // It says on its standard output what it has to say to its kernel, a line each: variables NAME=VALUE, an
 // empty line when ranks may start, and then "in RANK" when one is one of MPI's, "out RANK" when it is none
-// any more, and "abort RANK STATUS" when one wants the job to end so. Invariant: its directory is there as
-// long as this is.
+// any more, "abort RANK STATUS" when one wants the job to end so, and "spawn" (pmix/spawns.hpp), with texts
+// behind the line. What its kernel tells it are lines, too. Invariant: its directory is there as long as this
+// is.
 #pragma once
 
 #include "daemon/base/event.hpp"
+#include "daemon/job/rank_input.hpp"
 #include "daemon/process/start_process.hpp"
 #include "system/error.hpp"
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -25,9 +28,15 @@ namespace parc::daemon {
 
 class MpiServer {
 public:
+  struct Spawn {
+    std::int32_t token;
+    std::uint32_t ranks, arguments;
+    std::string texts; // of a SpawnRequest
+  };
   struct Events { // it may go in none of them
     std::function<void(std::vector<std::string> variables)> ready;
     std::function<void(std::int32_t rank, int status)> aborted;
+    std::function<void(const Spawn&)> spawn;
     std::function<void(std::string why)> ended; // its process has, whoever ended it
   };
   // What it is told: the variables of a rank among servers, and which ranks the job has where.
@@ -54,6 +63,7 @@ public:
   [[nodiscard]] bool alive() const { return static_cast<bool>(process_); }
   [[nodiscard]] pid_t id() const { return id_; }
   void kill();
+  void tell(std::string_view lines);
   // Has begun with MPI, and not finished with it: the others would wait for it for ever. Of a rank that has
   // ended.
   [[nodiscard]] bool is_missed(std::int32_t rank);
@@ -62,6 +72,7 @@ private:
   void process_ended();
   bool read_output(); // whether there was anything
   bool read_errors();
+  bool hear_next(); // whether there was something whole
   void hear(std::string_view line);
 
   const Processes& processes_;
@@ -71,7 +82,13 @@ private:
   Fd process_, report_, output_, errors_;
   const Program program_; // as it was started: why it was not
   Event ended_, said_, complained_;
-  std::string line_;                   // that is not whole yet
+  RankInput input_;
+  std::string line_; // that is not whole yet
+  struct SpawnLine {
+    Spawn spawn;
+    std::size_t bytes; // that follow it
+  };
+  std::optional<SpawnLine> spawn_;
   std::vector<std::string> variables_; // until it is ready
   bool ready_ = false;
   std::set<std::int32_t> in_mpi_; // ranks

@@ -35,7 +35,7 @@ void JobOrigin::grant_wishes() {
 // Where nothing else is asked for, hosts take turns.
 void JobOrigin::spawn_now(const SpawnWish& wish) {
   const auto& [from, message] = wish;
-  auto request = parse_spawn_request(message.payload, message.count);
+  auto request = parse_spawn_request(message.payload, message.count, message.arguments);
   JobOrigin* const root = spawner_ ? jobs_.origin(spawner_->root) : this;
   Result<void> good = success();
   if (!request)
@@ -50,7 +50,11 @@ void JobOrigin::spawn_now(const SpawnWish& wish) {
     else
       good = std::move(named).error();
   }
-  if (!good) return post_.send(from, kernel::SpawnFailed{.token = message.token, .text = good.error().text});
+  if (!good) {
+    if (message.arguments && root != nullptr)
+      root->warn_of_spawned(good.error().text); // MPI would not say it
+    return post_.send(from, kernel::SpawnFailed{.token = message.token, .text = good.error().text});
+  }
   if (hosts.empty())
     for (std::size_t i = 0; i < hosts_.size(); ++i)
       hosts.push_back({hosts_[(next_host_ + i) % hosts_.size()].name, 1});
@@ -62,7 +66,11 @@ void JobOrigin::spawn_now(const SpawnWish& wish) {
   program.arguments = request->arguments;
   program.input = Program::no_rank;
   program.binds = false; // the cores belong to those that were started first
-  program.mpi = false;   // and are programs of parc
+  program.mpi = request->mpi.has_value();
+  if (program.mpi) {
+    set_variables(program.environment, request->mpi->variables);
+    if (!request->mpi->directory.empty()) program.directory = request->mpi->directory;
+  }
   std::erase_if(program.environment, [](const std::string& variable) { // nobody gathers their traces
     return variable.starts_with(fmt::format("{}=", env_trace));
   });
@@ -115,10 +123,25 @@ void JobOrigin::grant_all_wishes() {
 void JobOrigin::spawned_over(std::uint64_t job, const std::string& text) {
   const auto found = std::ranges::find(child_jobs_, job, &ChildJob::job);
   if (found == child_jobs_.end()) return;
-  if (!text.empty() && spawned_warnings_.size() < most_warnings)
-    spawned_warnings_.push_back("of the programs that were spawned, " + text);
+  warn_of_spawned(text);
   child_jobs_.erase(found);
   check_over();
+}
+
+void JobOrigin::warn_of_spawned(const std::string& text) {
+  const bool is_known = verdict_ && verdict_->text.ends_with(text);
+  if (!text.empty() && !is_known && spawned_warnings_.size() < most_warnings)
+    spawned_warnings_.push_back("of the programs that were spawned, " + text);
+}
+
+// Ranks of MPI are connected with those that spawned them, which wait for them as for each other.
+void JobOrigin::fail_spawner(const Verdict& verdict) {
+  if (!plan_.program.mpi || verdict.text.empty() || !spawner_ || !spawner_->answered) return;
+  loop_.after_step([&jobs = jobs_, root = spawner_->root, verdict] {
+    JobOrigin* const at = jobs.origin(root);
+    if (at == nullptr || at->stage_ != Stage::running) return;
+    at->decide(verdict.status, "of the programs that were spawned, " + verdict.text);
+  });
 }
 
 void JobOrigin::end_spawned() {

@@ -19,10 +19,17 @@ struct SpawnRequest {
   std::string hosts; // "a:2,b"; empty: those of its job
   std::vector<std::string> arguments;
   std::string parent; // the spawner's address, for those that it spawns
+  struct OfMpi {
+    std::string directory;              // empty: that of its job
+    std::vector<std::string> variables; // over those of its job
+  };
+  std::optional<OfMpi> mpi = {};
 };
 
-// `texts`: the hosts and each argument, a zero behind each. None: it makes no sense.
-[[nodiscard]] std::optional<SpawnRequest> parse_spawn_request(std::string_view texts, std::uint64_t count);
+// `texts`: the hosts and each argument, a zero behind each; where there are so many `arguments` of a program
+// of MPI, its directory and variables behind them. None: it makes no sense.
+[[nodiscard]] std::optional<SpawnRequest> parse_spawn_request(std::string_view texts, std::uint64_t count,
+                                                              std::optional<std::uint32_t> arguments = {});
 [[nodiscard]] std::string texts_of(const SpawnRequest& request); // the same
 
 // Who is told what becomes of that, at a step's end. Errors are sentences for who called parc_spawn.

@@ -63,12 +63,15 @@ void Spawners::ask(const Sessions::Member& member, pid_t process, const SpawnReq
   if (!post_.reaches(origin)) return listener.started(error(ECONNRESET, lost_origin));
   calls_.emplace(token, SpawnCall{member.endpoint, origin, request.count, std::move(listener)});
   if (part == nullptr) return ask_by_hand(token, process, request);
-  post_.send(origin, kernel::Spawn{.job = member.job,
-                                   .host = part->plan().self,
-                                   .token = token,
-                                   .count = request.count,
-                                   .parent = request.parent,
-                                   .payload = texts_of(request)});
+  calls_.at(token).mpi = request.mpi.has_value();
+  kernel::Spawn message{.job = member.job,
+                        .host = part->plan().self,
+                        .token = token,
+                        .count = request.count,
+                        .parent = request.parent,
+                        .payload = texts_of(request)};
+  if (request.mpi) message.arguments = static_cast<std::uint32_t>(request.arguments.size());
+  post_.send(origin, std::move(message));
 }
 
 // No job's origin knows its program: what is spawned gets what it has itself.
@@ -99,7 +102,7 @@ bool Spawners::signal(std::uint64_t job, std::uint32_t rank, int signal) {
 
 void Spawners::program_killed(std::uint64_t endpoint) {
   for (auto& [token, spawned] : calls_) {
-    if (spawned.endpoint != endpoint) continue;
+    if (spawned.endpoint != endpoint || spawned.mpi) continue;
     spawned.orphaned = true;
     end(spawned);
   }

@@ -43,6 +43,7 @@ private:
     bool known = false;    // to its spawner, whose table has them
     bool started = false;
     bool orphaned = false; // its spawner was killed
+    bool mpi = false;      // who asked is a PMIx server, which ends with its job: others may go on
     std::uint32_t exits = 0;
   };
   // What this kernel has asked for; none: it has not, or somebody else answers.

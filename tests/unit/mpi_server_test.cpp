@@ -20,7 +20,7 @@ namespace {
 
 // By a fork: the threads that a kernel starts processes from would stay, and other tests fork.
 Result<StartedProcess> start_by_fork(const Program& program, const std::vector<std::string>& variables) {
-  std::array<std::array<int, 2>, 3> pipes{}; // output, errors, report
+  std::array<std::array<int, 2>, 4> pipes{}; // output, errors, report, input
   for (auto& ends : pipes)
     if (pipe2(ends.data(), O_CLOEXEC) != 0) return system_error("cannot make a pipe");
   const pid_t child = fork();
@@ -28,6 +28,7 @@ Result<StartedProcess> start_by_fork(const Program& program, const std::vector<s
     setpgid(0, 0);
     dup2(pipes[0][1], STDOUT_FILENO);
     dup2(pipes[1][1], STDERR_FILENO);
+    dup2(pipes[3][0], STDIN_FILENO);
     for (const std::string& variable : variables) putenv(strdup(variable.c_str()));
     const auto& words = program.arguments;
     execl(words[0].c_str(), words[0].c_str(), words[1].c_str(), words[2].c_str(), nullptr);
@@ -38,11 +39,12 @@ Result<StartedProcess> start_by_fork(const Program& program, const std::vector<s
   StartedProcess started;
   started.id = child;
   started.process.reset(static_cast<int>(syscall(SYS_pidfd_open, child, 0)));
-  std::array<Fd*, 3> kept{&started.output, &started.errors, &started.report};
+  const std::array<Fd*, 4> kept{&started.output, &started.errors, &started.report, &started.input};
   for (std::size_t i = 0; i < pipes.size(); ++i) {
-    close(pipes[i][1]);
-    fcntl(pipes[i][0], F_SETFL, O_NONBLOCK);
-    kept[i]->reset(pipes[i][0]);
+    const std::size_t own = i == 3 ? 1 : 0;
+    close(pipes[i][1 - own]);
+    fcntl(pipes[i][own], F_SETFL, O_NONBLOCK);
+    kept[i]->reset(pipes[i][own]);
   }
   return started;
 }
@@ -55,6 +57,7 @@ struct Played {
       (std::filesystem::temp_directory_path() / fmt::format("parc-mpi-server-{}", getpid())).string();
   std::optional<std::vector<std::string>> variables;
   std::vector<std::pair<std::int32_t, int>> aborts;
+  std::vector<MpiServer::Spawn> spawns;
   std::optional<std::string> why;
   std::unique_ptr<MpiServer> server;
 
@@ -65,6 +68,7 @@ struct Played {
         {.variables = {"X=1"}, .ranks = 3, .hosts = "a:2,b:1", .host = "a"},
         {.ready = [this](std::vector<std::string> all) { variables = std::move(all); },
          .aborted = [this](std::int32_t rank, int status) { aborts.emplace_back(rank, status); },
+         .spawn = [this](const MpiServer::Spawn& wanted) { spawns.push_back(wanted); },
          .ended = [this](std::string text) { why = std::move(text); }});
     BOOST_REQUIRE(started);
     server = std::move(started.value().server);
@@ -109,6 +113,25 @@ BOOST_FIXTURE_TEST_CASE(who_has_not_finished_with_mpi_is_missed, Played) {
   BOOST_TEST(!server->is_missed(1));
   BOOST_TEST(!server->is_missed(2));
   BOOST_TEST(!server->is_missed(3));
+}
+
+BOOST_FIXTURE_TEST_CASE(what_is_to_be_spawned_comes_behind_its_line, Played) {
+  start("echo; printf 'spawn 7 2 1 10\na:2'; sleep 0.1; printf '\\0true\\0\\0abort 1 2\n'; exec sleep 100");
+  run_until([&] { return !aborts.empty(); });
+  BOOST_REQUIRE(spawns.size() == 1);
+  BOOST_TEST(spawns[0].token == 7);
+  BOOST_TEST(spawns[0].ranks == 2);
+  BOOST_TEST(spawns[0].arguments == 1);
+  BOOST_TEST(spawns[0].texts == std::string("a:2\0true\0\0", 10));
+}
+
+BOOST_FIXTURE_TEST_CASE(it_hears_what_it_is_told, Played) {
+  start("echo; read one; read two; echo abort ${one#job } ${two#job }; exec sleep 100");
+  server->tell("job 1\njo");
+  server->tell("b 2\n");
+  run_until([&] { return !aborts.empty(); });
+  BOOST_TEST(aborts[0].first == 1);
+  BOOST_TEST(aborts[0].second == 2);
 }
 
 BOOST_FIXTURE_TEST_CASE(one_that_cannot_become_ready_is_ended, Played) {
