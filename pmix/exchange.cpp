@@ -1,198 +1,125 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pmix/exchange.hpp"
 
+#include "pmix/bytes.hpp"
+
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <cstring>
 #include <pmix_common.h>
-#include <utility>
 
 namespace parc::pmix {
-namespace {
 
-constexpr int tag = 1;
-
-} // namespace
-
-Exchange::Exchange(parc_context* parc, std::vector<std::uint32_t> server_of_rank, Local local)
-    : parc_(parc), server_of_rank_(std::move(server_of_rank)),
-      self_(static_cast<std::uint32_t>(parc_rank(parc))), local_(std::move(local)) {}
-
-std::set<std::uint32_t> Exchange::servers_of(const Ranks& ranks) const {
-  if (ranks.empty()) return {server_of_rank_.begin(), server_of_rank_.end()};
-  std::set<std::uint32_t> servers;
-  for (const std::uint32_t rank : ranks) servers.insert(server_of_rank_[rank]);
-  return servers;
+Exchange::Exchange(Messenger& messenger, const Jobs& jobs, Local local)
+    : messenger_(messenger), jobs_(jobs), local_(std::move(local)) {
+  messenger_.on(Kind::contribution,
+                [this](int from, std::string_view body, const Answer&) { received(from, body); });
+  messenger_.on(Kind::modex,
+                [this](int, std::string_view body, const Answer& answer) { asked(body, answer); });
 }
 
-// ---- What ranks of this host ask for.
+// ---- Fences.
 
-void Exchange::fence(Ranks ranks, std::string_view data, Answer answer) {
-  if (!ranks.empty() && *ranks.rbegin() >= server_of_rank_.size()) return answer(PMIX_ERR_BAD_PARAM, {});
-  if (ranks.size() == server_of_rank_.size()) ranks.clear();
-  const std::uint64_t number = fences_begun_[ranks]++;
-  std::string body(ranks.size() * sizeof(std::uint32_t), 0);
-  std::size_t place = 0;
-  for (const std::uint32_t rank : ranks) {
-    std::memcpy(body.data() + place, &rank, sizeof rank);
-    place += sizeof rank;
-  }
-  body += data;
-  const Header header{.kind = Kind::contribution,
-                      .rank = 0,
-                      .number = number,
-                      .status = 0,
-                      .ranks = static_cast<std::uint32_t>(ranks.size())};
-  for (const std::uint32_t server : servers_of(ranks))
-    if (server != self_) send(server, header, body);
-  fences_[{ranks, number}].answer = std::move(answer);
-  contribute(ranks, number, self_, data);
-}
-
-void Exchange::modex(std::uint32_t rank, Answer answer) {
-  if (rank >= server_of_rank_.size()) return answer(PMIX_ERR_NOT_FOUND, {});
-  const std::uint64_t number = ++last_request_;
-  requests_.emplace(number, std::move(answer));
-  send(server_of_rank_[rank],
-       {.kind = Kind::request, .rank = rank, .number = number, .status = 0, .ranks = 0}, {});
-}
-
-// ---- What other servers send.
-
-void Exchange::contribute(const Ranks& ranks, std::uint64_t number, std::uint32_t server,
-                          std::string_view data) {
-  Fence& fence = fences_[{ranks, number}];
-  if (!fence.servers.insert(server).second) return;
-  fence.data += data;
-  answer_if_complete(ranks, number);
-}
-
-void Exchange::answer_if_complete(const Ranks& ranks, std::uint64_t number) {
-  const auto found = fences_.find({ranks, number});
-  if (!found->second.answer || found->second.servers != servers_of(ranks)) return;
-  const Fence fence = std::move(fences_.extract(found).mapped());
-  fence.answer(PMIX_SUCCESS, fence.data);
-}
-
-void Exchange::received(std::uint32_t from, std::string_view message) {
-  Header header{};
-  if (message.size() < sizeof header) return;
-  std::memcpy(&header, message.data(), sizeof header);
-  const std::string_view body = message.substr(sizeof header);
-  switch (header.kind) {
-  case Kind::contribution: return received_contribution(from, header, body);
-  case Kind::request:
-    if (header.rank >= server_of_rank_.size() || server_of_rank_[header.rank] != self_) return;
-    return local_(header.rank, [this, from, number = header.number](int status, std::string data) {
-      post([this, from, number, status, data = std::move(data)] {
-        send(from, {.kind = Kind::reply, .rank = 0, .number = number, .status = status, .ranks = 0}, data);
-      });
-    });
-  case Kind::reply:
-    if (auto request = requests_.extract(header.number)) request.mapped()(header.status, std::string(body));
-    return;
-  }
-}
-
-void Exchange::received_contribution(std::uint32_t from, const Header& header, std::string_view body) {
-  if (header.ranks > body.size() / sizeof(std::uint32_t)) return;
-  Ranks ranks;
-  for (std::uint32_t i = 0; i < header.ranks; ++i) {
-    std::uint32_t rank = 0;
-    std::memcpy(&rank, body.data() + i * sizeof rank, sizeof rank);
-    if (rank >= server_of_rank_.size()) return;
-    ranks.insert(rank);
-  }
-  const std::set<std::uint32_t> servers = servers_of(ranks);
-  if (!servers.contains(from) || !servers.contains(self_)) return;
-  contribute(ranks, header.number, from, body.substr(header.ranks * sizeof(std::uint32_t)));
-}
-
-// ---- As messages.
-
-void Exchange::send(std::uint32_t server, const Header& header, std::string_view body) {
-  std::vector<char> message(sizeof header + body.size());
-  std::memcpy(message.data(), &header, sizeof header);
-  std::ranges::copy(body, message.begin() + sizeof header);
-  const parc_envelope envelope = parc_envelope_of(static_cast<int>(server), 0, tag);
-  const iovec piece{message.data(), message.size()};
-  const parc_op write = parc_initwritev(parc_, &envelope, &piece, 1, PARC_QUEUED);
-  if (write > 0)
-    writes_.emplace(write, std::move(message));
-  else
-    fail(static_cast<int>(write));
-}
-
-// Of a host that is lost its kernel hears.
-void Exchange::fail(int code) {
-  if (code != PARC_EPEER && !failure_)
-    failure_ = error(code, "cannot tell another server something: {}", parc_error_string(code));
-}
-
-Result<void> Exchange::look_for_messages() {
-  const parc_envelope envelope = parc_envelope_of(PARC_ANY_SOURCE, 0, tag);
-  if (const parc_op probe = parc_initprobe(parc_, &envelope, PARC_CLAIM | PARC_QUEUED); probe < 0)
-    return error(static_cast<int>(probe), "{}", parc_error_detail());
-  return success();
-}
-
-Result<void> Exchange::begin_read(const parc_completion& claim) {
-  std::vector<char> message(claim.status.length);
-  const iovec piece{message.data(), message.size()};
-  const parc_op read = parc_initread_claimed(parc_, claim.operation, &piece, 1, PARC_QUEUED);
-  if (read < 0) return error(static_cast<int>(read), "{}", parc_error_detail());
-  reads_.emplace(read, std::move(message));
-  return look_for_messages();
-}
-
-Result<void> Exchange::completed(const parc_completion& completion) {
-  if (writes_.erase(completion.operation) != 0) {
-    if (completion.status.error != PARC_OK) fail(completion.status.error);
-    return success();
-  }
-  if (auto read = reads_.extract(completion.operation)) {
-    if (completion.status.error == PARC_OK)
-      received(static_cast<std::uint32_t>(completion.status.source),
-               {read.mapped().data(), read.mapped().size()});
-    else
-      fail(completion.status.error);
-    return success();
-  }
-  if (completion.status.error != PARC_OK)
-    return error(completion.status.error, "{}", parc_error_string(completion.status.error));
-  return begin_read(completion);
-}
-
-void Exchange::post(std::function<void()> action) {
-  {
-    const std::lock_guard lock(mutex_);
-    actions_.push_back(std::move(action));
-  }
-  parc_wake(parc_);
-}
-
-void Exchange::take_actions() {
-  std::vector<std::function<void()>> actions;
-  {
-    const std::lock_guard lock(mutex_);
-    actions.swap(actions_);
-  }
-  for (const auto& action : actions) action();
-}
-
-Result<void> Exchange::run() {
-  PARC_TRY(look_for_messages());
-  std::array<parc_completion, 64> all{};
-  for (;;) {
-    const int count = parc_completions(parc_, all.data(), static_cast<int>(all.size()), -1);
-    if (count < 0) return error(count, "{}", parc_error_detail());
-    for (int i = 0; i < count; ++i) {
-      PARC_TRY(completed(all[static_cast<std::size_t>(i)]));
+// Where others take part, this job may be over as soon as its ranks are through, and this server with it: by
+// then those of the others have what it had to say.
+void Exchange::fence(What what, const Members& named, std::string_view data, Answer answer) {
+  const auto members = jobs_.normal(named);
+  if (!members) return answer(PMIX_ERR_NOT_FOUND, {});
+  const Group group{what, *members};
+  const Name name{group, fences_begun_[group]++};
+  Writer body;
+  body.number(name.second).number(static_cast<std::uint64_t>(what)).number(members->size());
+  for (const Member& each : *members) body.text(each.job).number(each.rank);
+  body.text(data);
+  const std::string text = body.take();
+  const bool is_own = jobs_.is_own(*members);
+  Fence& fence = fences_[name];
+  fence.answer = std::move(answer);
+  fence.servers = jobs_.servers_of(*members);
+  fence.contributions[messenger_.self()] = data;
+  for (const int server : fence.servers) {
+    if (server < 0 || server == messenger_.self()) continue;
+    Messenger::Action taken;
+    if (!is_own) {
+      ++fence.unsent;
+      taken = [this, name] { sent(name); };
     }
-    take_actions();
-    if (failure_) return std::move(*failure_);
+    messenger_.tell(server, Kind::contribution, text, taken);
   }
+  check(name);
+}
+
+void Exchange::sent(const Name& name) {
+  const auto found = fences_.find(name);
+  if (found == fences_.end()) return;
+  --found->second.unsent;
+  check(name);
+}
+
+void Exchange::check(const Name& name) {
+  const auto found = fences_.find(name);
+  const Fence& fence = found->second;
+  if (!fence.answer) return;
+  if (*fence.servers.begin() < 0) return end(name, PMIX_ERR_LOST_CONNECTION, {});
+  std::string data;
+  for (const int server : fence.servers) {
+    const auto contribution = fence.contributions.find(server);
+    if (contribution == fence.contributions.end()) return;
+    data += contribution->second;
+  }
+  if (fence.unsent == 0) end(name, PMIX_SUCCESS, std::move(data));
+}
+
+void Exchange::end(const Name& name, int status, std::string data) {
+  const Answer answer = std::move(fences_.at(name).answer);
+  fences_.erase(name);
+  answer(status, std::move(data));
+}
+
+// What it has contributed is enough of it: it may be through.
+void Exchange::server_lost(int server) {
+  std::vector<Name> waiting;
+  for (const auto& [name, fence] : fences_)
+    if (fence.servers.contains(server) && !fence.contributions.contains(server)) waiting.push_back(name);
+  for (const Name& each : waiting) end(each, PMIX_ERR_LOST_CONNECTION, {});
+}
+
+void Exchange::forget(const std::string& job) {
+  const auto names_it = [&job](const Group& group) {
+    return std::ranges::any_of(group.second, [&job](const Member& each) { return each.job == job; });
+  };
+  std::erase_if(fences_begun_, [&](const auto& each) { return names_it(each.first); });
+  std::erase_if(fences_, [&](const auto& each) { return names_it(each.first.first) && !each.second.answer; });
+}
+
+void Exchange::received(int from, std::string_view body) {
+  Reader reader(body);
+  Name name{{}, reader.number()};
+  name.first.first = static_cast<What>(reader.number());
+  for (std::uint64_t left = reader.count(); left > 0; --left) {
+    std::string job = reader.text();
+    name.first.second.insert({std::move(job), static_cast<std::uint32_t>(reader.number())});
+  }
+  std::string data = reader.text();
+  if (!reader.good()) return;
+  fences_[name].contributions.emplace(from, std::move(data));
+  check(name);
+}
+
+// ---- What a rank has for others.
+
+void Exchange::modex(const std::string& job, std::uint32_t rank, Answer answer) {
+  const auto server = jobs_.server_of(job, rank);
+  if (!server) return answer(PMIX_ERR_NOT_FOUND, {});
+  messenger_.ask(*server, Kind::modex, Writer().number(rank).take(), std::move(answer));
+}
+
+void Exchange::asked(std::string_view body, const Answer& answer) {
+  Reader reader(body);
+  const auto rank = static_cast<std::uint32_t>(reader.number());
+  if (!reader.good() || jobs_.server_of(jobs_.own().name, rank) != messenger_.self())
+    return answer(PMIX_ERR_NOT_FOUND, {});
+  local_(rank, [this, answer](int status, std::string data) {
+    messenger_.post([answer, status, data = std::move(data)] { answer(status, data); });
+  });
 }
 
 } // namespace parc::pmix

@@ -1,51 +1,57 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// libpmix's server of one host, and the job as its ranks are told of it. There is one in a process. libpmix
-// calls back on a thread of its own, where calls are only posted to the exchange.
+// libpmix's server of one host of a job. There is one in a process. libpmix calls back on a thread of its own
+// (pmix/callbacks.cpp), where calls are only posted to the messenger's.
 #pragma once
 
 #include "pmix/exchange.hpp"
+#include "pmix/jobs.hpp"
+#include "pmix/messenger.hpp"
+#include "pmix/names.hpp"
+#include "pmix/spawns.hpp"
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace parc::pmix {
 
-struct Job {
-  std::string name;      // the namespace of PMIx
-  std::string directory; // where everything of this host's server and ranks lies that is a file
-  std::vector<std::string> host_of_rank;
-
-  [[nodiscard]] std::vector<std::string> hosts() const; // each once, in the order of their first ranks
-  [[nodiscard]] std::vector<std::uint32_t> server_of_rank() const; // places in hosts()
-};
-
 class Server {
 public:
-  [[nodiscard]] static Result<std::unique_ptr<Server>> start(const Job& job, parc_context* parc);
+  // `directory`: where everything of this host's server and ranks lies that is a file.
+  [[nodiscard]] static Result<std::unique_ptr<Server>> start(const Job& job, const std::string& directory,
+                                                             parc_context* parc);
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
   ~Server();
 
   // What a rank of this host needs in its environment, besides its number.
-  [[nodiscard]] Result<std::vector<std::string>> variables() const;
+  [[nodiscard]] const std::vector<std::string>& variables() const { return variables_; }
 
+  void hear(const std::string& line); // from the kernel; threads: any
   // Until the kernel has gone.
-  Result<void> serve() { return exchange_.run(); }
+  Result<void> serve() { return messenger_.run(); }
 
 private:
   friend struct Callbacks;
-  Server(const Job& job, parc_context* parc);
-  Result<void> register_job();
+  Server(const Job& job, const std::string& directory, parc_context* parc);
+  Result<void> begin();
+  Result<void> set_variables();
+  void learn(std::string_view body, const Messenger::Answer& answer);
+  bool reached(const Job& job, std::vector<int> peers);
+  void server_lost(int server);
+  void tell_of_event(const std::string& event);
 
-  const Job job_;
-  const std::vector<std::string> hosts_;
-  const std::vector<std::uint32_t> server_of_rank_;
-  const std::uint32_t self_; // among hosts_
+  const std::string directory_;
+  Messenger messenger_;
+  Jobs jobs_;
   Exchange exchange_;
+  Names names_;
+  Spawns spawns_;
+  std::vector<std::string> variables_;
 };
 
-// A line to whoever started this, at once. Threads: any.
-void say(const std::string& text);
+// As PMIx knows it; `number`: as PARC_JOB has it.
+[[nodiscard]] std::string name_of_job(std::string_view number);
 
 } // namespace parc::pmix

@@ -84,6 +84,41 @@ BOOST_AUTO_TEST_CASE(programs_print_what_they_print_under_mpirun) {
   compare_with_mpirun({"objects.py", 4, 3});
 }
 
+BOOST_AUTO_TEST_CASE(programs_spawn_others) {
+  compare_with_mpirun({"spawning", 3, 2});
+  compare_with_mpirun({"spawning", 4, 3});
+}
+
+BOOST_FIXTURE_TEST_CASE(what_cannot_be_spawned_is_told, Two) {
+  Process none =
+      hosts.run({"--mpi", "-n", "2", "--hosts", "a,b", PARC_MPI_PROGRAMS "/spawning_badly", "nothing"});
+  BOOST_TEST(none.wait() == 0, none.errors());
+  BOOST_TEST(none.output() == "-- rank 0 of 2\nspawned: 0\n-- rank 1 of 2\nspawned: 0\n", none.output());
+  BOOST_TEST(none.errors().find("/nonexistent/program") != std::string::npos, none.errors());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_spawned_rank_that_aborts_ends_its_spawner, Two) {
+  Process job =
+      hosts.run({"--mpi", "-n", "2", "--hosts", "a,b", PARC_MPI_PROGRAMS "/spawning_badly", "aborting"});
+  check_end(job, 23, "of the programs that were spawned, rank 1 on host b called MPI_Abort");
+}
+
+// Whichever kernel has started them.
+BOOST_FIXTURE_TEST_CASE(two_jobs_meet_by_a_name, Two) {
+  for (const std::size_t callers_at : {0u, 1u}) {
+    Process serves =
+        hosts.run({"--mpi", "-n", "3", "--hosts", "a,b", PARC_MPI_PROGRAMS "/meeting", "serve", "tea"});
+    Process calls = hosts.run(
+        {"--mpi", "-n", "2", "--hosts", "b,a", PARC_MPI_PROGRAMS "/meeting", "call", "tea"}, callers_at);
+    BOOST_TEST(calls.wait() == 0, calls.errors());
+    BOOST_TEST(serves.wait() == 0, serves.errors());
+    BOOST_TEST(serves.output() == "-- rank 0 of 3\nmet 2\n-- rank 1 of 3\nmet 2\n-- rank 2 of 3\nmet 2\n",
+               serves.output());
+    BOOST_TEST(calls.output() == "-- rank 0 of 2\nmet 3\n-- rank 1 of 2\nmet 3\n", calls.output());
+    check_nothing_is_left();
+  }
+}
+
 BOOST_FIXTURE_TEST_CASE(who_aborts_ends_the_job, Two) {
   Process job = hosts.run({"--mpi", "-n", "4", "--hosts", "a:2,b:2", PARC_MPI_PROGRAMS "/aborting"});
   check_end(job, 17, "rank 1 on host a called MPI_Abort");

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What ranks spawn: the kernel is asked for each such job, and says what has become of it.
+//
+//   spawn TOKEN RANKS ARGUMENTS BYTES   and so many bytes: texts with a zero behind each, namely the hosts
+//   (or
+//                                       nothing), as many arguments, the directory, variables
+//   spawned TOKEN JOB                   all its ranks run
+//   unspawned TOKEN WHY                 they do not, nor will they
+//
+// Threads: that of the messenger.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace parc::pmix {
+
+struct SpawnedProgram {
+  std::uint32_t ranks = 0;
+  std::string hosts; // as parc run --hosts has them; empty: those of its job
+  std::vector<std::string> arguments;
+  std::string directory;
+  std::vector<std::string> variables;
+};
+
+class Spawns {
+public:
+  using Answer = std::function<void(int status, const std::string& job)>; // status of PMIx, and its name
+
+  void spawn(const SpawnedProgram& program, Answer answer);
+  void spawned(std::uint64_t token, const std::string& job);
+  void not_spawned(std::uint64_t token);
+
+private:
+  std::map<std::uint64_t, Answer> answers_; // by token
+  std::uint64_t last_token_ = 0;
+};
+
+// A line to the kernel, and what belongs to it, at once. Threads: any.
+void say(std::string_view text);
+
+} // namespace parc::pmix
