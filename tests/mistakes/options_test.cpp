@@ -255,16 +255,22 @@ BOOST_AUTO_TEST_CASE(of_parc_mpi) {
   check({
       {"a level that MPI has not",
        "",
-       "parc mpi --early-release=full -np 1 true",
+       "parc mpi --mpirun --early-release=full -np 1 true",
        2,
        {"\"full\" is none of off, gets, envelope"}},
       {"the same among mpirun's",
        "",
-       "parc mpi -np 1 --mca btl self --early-release=full true",
+       "parc mpi -np 1 --mca btl self --early-release=full --mpirun true",
        2,
        {"\"full\" is none of off, gets, envelope"}},
       {"a trace without a name", "", "parc mpi --trace", 2, {"--trace needs a value"}},
       {"the same behind mpirun's", "", "parc mpi -n 1 -x A=b --trace", 2, {"--trace needs a value"}},
+      {"an option that mpirun alone has",
+       "",
+       "parc mpi -np 1 --display-map true",
+       125,
+       {"parc run has no option --display-map", "parc mpi --mpirun has those of mpirun"}},
+      {"more than one program", "", "parc mpi -np 1 true : -np 1 true", 125, {"parc mpi --mpirun"}},
   });
 }
 

@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(logs_and_traces) {
        {"trace to t: Permission"}},
       {"a trace of MPI nowhere",
        "",
-       "parc mpi --trace /nowhere/t -np 1 true",
+       "parc mpi --mpirun --trace /nowhere/t -np 1 true",
        125,
        {"cannot write a trace to /nowhere/t: No such"}},
       {"no trace there", "", "parc trace none", 1, {"cannot read the trace none: No such file or directory"}},

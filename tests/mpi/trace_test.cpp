@@ -76,7 +76,8 @@ void check_summary(Hosts& hosts, const std::string& file, std::vector<std::strin
 Process traced(Hosts& hosts, const std::string& file, std::vector<std::string> words) {
   std::vector<std::string> line = on_host(hosts, 0);
   append(line, {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", PARC_TEST_BIN "/parc", "mpi",
-                "--trace", file, "--oversubscribe", "--bind-to", "none", "--mca", "btl", "self", "-np", "2"});
+                "--mpirun", "--trace", file, "--oversubscribe", "--bind-to", "none", "--mca", "btl", "self",
+                "-np", "2"});
   append(line, words);
   return hosts.start(line);
 }
@@ -102,9 +103,10 @@ BOOST_AUTO_TEST_CASE(parc_mpi_writes_a_trace) {
 BOOST_AUTO_TEST_CASE(parc_run_writes_one_of_ranks_of_mpi) {
   Hosts hosts(2);
   const std::string file = hosts.directory() + "/trace.json";
-  std::vector<std::string> words{"--mpi", "-n", "3", "--hosts", "a,b", "--trace", file, program};
+  std::vector<std::string> words{"-np", "3",    "-host",   "a,b", "--mca",
+                                 "btl", "self", "--trace", file,  program};
   append(words, size);
-  Process run = hosts.run(words);
+  Process run = hosts.parc("mpi", words);
   const int status = run.wait();
   BOOST_REQUIRE_MESSAGE(status == 0, run.output() << run.errors());
   check_trace(file, 3);

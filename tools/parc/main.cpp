@@ -10,6 +10,7 @@
 #include "tools/parc/model/commands.hpp"
 #include "tools/parc/probe/commands.hpp"
 #include "tools/parc/run/commands.hpp"
+#include "tools/parc/run/mpirun_words.hpp"
 #include "tools/parc/trace/commands.hpp"
 #include "tools/parc/view/commands.hpp"
 
@@ -111,7 +112,8 @@ private:
 
 int main(int argc, char** argv) {
   parc::open_standard_streams();
-  const std::vector<std::string> words(argv + 1, argv + argc);
+  std::vector<std::string> words(argv + 1, argv + argc);
+  if (!words.empty() && words.front() == "mpi") words = parc::tools::without_mpirun(std::move(words));
   const bool runs = !words.empty() && words.front() == "run";
   const int status = parc::tools::CommandLine().main(words);
   return parc::end_of_output("parc", status, runs ? parc::status_failed : parc::status_failure);

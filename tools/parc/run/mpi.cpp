@@ -10,6 +10,7 @@
 #include "tools/parc/advice/advice.hpp"
 #include "tools/parc/run/commands.hpp"
 #include "tools/parc/run/mpi_settings.hpp"
+#include "tools/parc/run/mpirun_words.hpp"
 #include "tools/parc/trace/trace.hpp"
 
 #include <algorithm>
@@ -35,6 +36,7 @@ struct MpiOptions {
   bool only_advises = false; // and the trace is nobody's
   bool trace_pages = false;  // it tells of first touches, too
   AdviceOptions advice;
+  bool by_mpirun = false;
   std::vector<std::string> words; // mpirun's
 };
 
@@ -207,56 +209,6 @@ int run_traced(std::vector<std::string>& line, const MpiOptions& options) {
   return status != 0 ? status : status_failed;
 }
 
-// mpirun(1), Open MPI 4.1. One or two hyphens are the same to it.
-std::size_t values_of_mpiruns_option(std::string_view option) {
-  constexpr std::array<std::string_view, 42> with_one{"am",
-                                                      "app",
-                                                      "bind-to",
-                                                      "c",
-                                                      "cf",
-                                                      "cpu-list",
-                                                      "cpu-set",
-                                                      "cpus-per-proc",
-                                                      "default-hostfile",
-                                                      "dvm",
-                                                      "H",
-                                                      "host",
-                                                      "hostfile",
-                                                      "hnp",
-                                                      "launch-agent",
-                                                      "machinefile",
-                                                      "map-by",
-                                                      "max-restarts",
-                                                      "max-vm-size",
-                                                      "n",
-                                                      "N",
-                                                      "np",
-                                                      "npernode",
-                                                      "npersocket",
-                                                      "num-proc",
-                                                      "output-filename",
-                                                      "path",
-                                                      "personality",
-                                                      "ppr",
-                                                      "prefix",
-                                                      "preload-files",
-                                                      "rank-by",
-                                                      "rankfile",
-                                                      "report-pid",
-                                                      "report-uri",
-                                                      "rf",
-                                                      "slot-list",
-                                                      "stdin",
-                                                      "timeout",
-                                                      "tune",
-                                                      "wdir",
-                                                      "x"};
-  constexpr std::array<std::string_view, 2> with_two{"gmca", "mca"};
-  option.remove_prefix(std::min(option.find_first_not_of('-'), option.size()));
-  if (std::ranges::find(with_two, option) != with_two.end()) return 2;
-  return option == "wd" || option == "xterm" || std::ranges::find(with_one, option) != with_one.end() ? 1 : 0;
-}
-
 // Without a file that somebody has asked for, one of a name that no other has on any host.
 void name_trace(MpiOptions& options) {
   options.only_advises = options.advice.any() && options.trace.empty();
@@ -310,7 +262,8 @@ void take_mpiruns(std::vector<std::string>& words, MpiOptions& options) {
   auto word = words.begin() + 1;
   while (word != words.end() && word->starts_with('-')) {
     const bool is_ours = word->starts_with("--early-release") || word->starts_with("--trace") ||
-                         word->starts_with("--advise") || *word == "--link" || word->starts_with("--link=") ||
+                         word->starts_with("--advise") || *word == "--mpirun" || *word == "--link" ||
+                         word->starts_with("--link=") ||
                          ((*word == "-h" || *word == "--help") && options.words.empty());
     const auto values = static_cast<std::ptrdiff_t>(
         is_ours ? std::size_t{*word == "--trace" || *word == "--link"} : values_of_mpiruns_option(*word));
@@ -325,7 +278,8 @@ void take_mpiruns(std::vector<std::string>& words, MpiOptions& options) {
 
 } // namespace
 
-// With no words: prints how MPI programs are run over parc. Else runs mpirun so, with these words.
+// With no words: prints how MPI programs are run over parc. Else runs mpirun so, with these words: what is to
+// be run without it is parc run's (without_mpirun).
 Command mpi_command() {
   const auto options = std::make_shared<MpiOptions>();
   return {
@@ -343,7 +297,10 @@ Command mpi_command() {
                          "Let the trace tell when each page of what is released early is first touched")
                 ->needs("--trace");
             add_advice(app, options->advice);
-            app.footer("What follows is mpirun's: parc mpi -np 4 ./app. Nothing: the line is printed.");
+            app.add_flag("--mpirun", options->by_mpirun,
+                         "Let mpirun start the ranks: what follows is its own; without this, it is as for "
+                         "parc run --mpi");
+            app.footer("parc mpi -np 4 ./app runs a program. Nothing: the line for mpirun is printed.");
           },
       .run = [options] { return mpi(*options); },
       .take_words =

@@ -515,6 +515,8 @@ std::string take_command(CLI::App& app, std::vector<std::string>& words, RunOpti
   const auto [end, unknown] = read_options(app, words, 1);
   if (!unknown.empty()) {
     const auto advice = instead_of(unknown);
+    if (advice.empty() && std::ranges::find(words, "--mpi") != words.end())
+      return no_option(app, unknown) + "; parc mpi --mpirun has those of mpirun";
     if (advice.empty()) return no_option(app, unknown);
     return fmt::format("parc run has no option {}; {}", unknown.substr(0, unknown.find('=')), advice);
   }
@@ -524,8 +526,8 @@ std::string take_command(CLI::App& app, std::vector<std::string>& words, RunOpti
   options.command.assign(word, words.end());
   if (!marked && has_second_program(options.command))
     return "parc run starts one program, and \":\" begins another with mpirun: let one program choose by "
-           "parc_rank, or let it start the other with parc_spawn; -- before the program makes \":\" an "
-           "argument";
+           "parc_rank, or let it start the other with parc_spawn (of MPI, parc mpi --mpirun starts both); "
+           "-- before the program makes \":\" an argument";
   words.erase(word, words.end());
   return {};
 }
