@@ -25,6 +25,9 @@ struct Program {
   std::vector<Limit> limits;
   bool binds = false; // each rank to a core of its own
   bool mpi = false;   // of MPI: a PMIx server on each host answers its ranks
+  static constexpr std::uint64_t usual_slack_ns = 50'000;
+  // By which timers of its ranks may be late: their host's, which it alone knows.
+  std::uint64_t timer_slack_ns = usual_slack_ns;
   // Who reads what `parc run` does: a rank, no rank, or all.
   std::uint64_t input = no_rank;
   static constexpr std::uint64_t no_rank = UINT32_MAX, all_ranks = UINT32_MAX - 1;

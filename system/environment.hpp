@@ -48,6 +48,9 @@ inline constexpr const char* env_mpi_ranks = "PARC_MPI_RANKS"; // how many its j
 inline constexpr const char* env_mpi_hosts = "PARC_MPI_HOSTS"; // PARC_HOSTS, which are the servers' own
 inline constexpr const char* env_mpi_directory = "PARC_MPI_DIRECTORY"; // for files
 
+// What the provider sets the ranks' timer slack back to, in ns, where parcd has started them with more.
+inline constexpr const char* env_timer_slack = "PARC_TIMER_SLACK";
+
 // ---- What ranks are to do besides. Users set them, or parc run and parc mpi by their options.
 
 // "off", "envelope" or "full": read by libparc, and by parcd, which then preloads libparc-early.so.

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <thread>
 #include <unistd.h>
 
 namespace parc::daemon {
@@ -31,6 +32,17 @@ Result<void> find_provider(Program& program) {
   return success();
 }
 
+// In MPI_Init, ranks of Open MPI that wait for the others look again every 100 us, and many of them leave the
+// others no core. Until they are through with that (the provider sets it back), so many of them look that it
+// takes a tenth of the cores.
+void wait_with_patience(Program& program, std::size_t ranks) {
+  constexpr std::uint64_t look_ns = 10'000, most_ns = 20'000'000;
+  const std::size_t cores = std::max(std::thread::hardware_concurrency(), 1u);
+  if (ranks <= cores) return;
+  program.timer_slack_ns = std::min(most_ns, 10 * look_ns * ranks / cores);
+  set_variables(program.environment, {fmt::format("{}={}", env_timer_slack, Program::usual_slack_ns)});
+}
+
 // Not what parcd itself was told, nor what the launcher told it that has started it.
 std::vector<std::string> environment_of_server() {
   std::vector<std::string> all = own_environment();
@@ -44,7 +56,9 @@ std::vector<std::string> environment_of_server() {
 } // namespace
 
 Result<void> JobPart::prepare_for_mpi() {
-  return has_server() ? find_provider(plan_.program) : success();
+  if (!has_server()) return success();
+  wait_with_patience(plan_.program, mine_.size());
+  return find_provider(plan_.program);
 }
 
 Result<void> JobPart::make_group_of_servers(const kernel::Start& start) {

@@ -252,6 +252,7 @@ void set_oom_score(const std::string& score) {
   }
   set_limits(program);
   set_oom_score(plan.oom_score);
+  (void)prctl(PR_SET_TIMERSLACK, program.timer_slack_ns); // a kernel of real-time class has none
   if (!plan.processors.empty() &&
       sched_setaffinity(0, plan.processors.size() * sizeof plan.processors.front(),
                         reinterpret_cast<const cpu_set_t*>(plan.processors.data())) != 0)

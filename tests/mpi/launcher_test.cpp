@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
+#include <thread>
 
 namespace parc::test {
 namespace {
@@ -82,6 +83,17 @@ BOOST_AUTO_TEST_CASE(programs_print_what_they_print_under_mpirun) {
   compare_with_mpirun({"threads", 3, 3});
   compare_with_mpirun({"fortran_mpi_f08", 3, 2});
   compare_with_mpirun({"objects.py", 4, 3});
+}
+
+// Where there are more than cores, so that those who wait leave these to the others.
+BOOST_FIXTURE_TEST_CASE(ranks_wait_with_patience_until_all_are_there, Two) {
+  const std::string many = std::to_string(std::thread::hardware_concurrency() + 1);
+  for (const auto& [ranks, before] : {std::pair{std::string("1"), "short"}, {many, "long"}}) {
+    Process job = hosts.run({"--mpi", "-n", ranks, PARC_MPI_PROGRAMS "/slack"});
+    BOOST_TEST(job.wait() == 0, job.errors());
+    const std::string expected = fmt::format("-- rank 0 of {}\n{}, then 50000 ns\n", ranks, before);
+    BOOST_TEST(job.output().starts_with(expected), job.output());
+  }
 }
 
 BOOST_AUTO_TEST_CASE(programs_spawn_others) {
