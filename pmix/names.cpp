@@ -329,7 +329,7 @@ void Names::forgotten(int from, std::string_view body) {
 
 // ---- Jobs that all should know.
 
-void Names::make_known(std::vector<Job> jobs, std::function<void(int status)> then) {
+void Names::make_known(std::vector<Job> jobs, const std::function<void(int status)>& then) {
   std::erase_if(jobs, [this](const Job& each) { return jobs_.knows(each.name); });
   if (jobs.empty()) return then(PMIX_SUCCESS);
   Writer body;

@@ -93,7 +93,7 @@ private:
   void asked(int from, std::string_view body, const Messenger::Answer& answer);
   void forgotten(int from, std::string_view body);
   void give_to_waiting();
-  void make_known(std::vector<Job> jobs, std::function<void(int status)> then);
+  void make_known(std::vector<Job> jobs, const std::function<void(int status)>& then);
 
   Messenger& messenger_;
   const Jobs& jobs_;
