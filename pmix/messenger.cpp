@@ -227,13 +227,14 @@ Result<void> Messenger::run() {
   PARC_TRY(probe(PARC_ANY_SOURCE));
   std::array<parc_completion, 64> all{};
   for (;;) {
-    const int count = parc_completions(parc_, all.data(), static_cast<int>(all.size()), seconds_to_next());
+    const double patience = departed_.empty() ? seconds_to_next() : 0;
+    const int count = parc_completions(parc_, all.data(), static_cast<int>(all.size()), patience);
     if (count < 0) return error(count, "{}", parc_error_detail());
     for (int i = 0; i < count; ++i) {
       PARC_TRY(completed(all[static_cast<std::size_t>(i)]));
     }
     take_actions();
-    lose_departed();
+    if (static_cast<std::size_t>(count) < all.size()) lose_departed(); // else there may be more of theirs
     if (failure_) return std::move(*failure_);
   }
 }

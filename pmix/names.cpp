@@ -11,6 +11,7 @@ namespace parc::pmix {
 namespace {
 
 constexpr int first_server = 0;
+constexpr int most_failures = 3;                 // then it is over
 constexpr std::chrono::seconds longest_look(10); // of who does not wait: some server may be stopped
 
 void write(Writer& writer, const Entry& entry) {
@@ -181,8 +182,8 @@ void Names::ended(const std::shared_ptr<LookUp>& look_up) {
   for (const Entry& each : look_up->found) write(body, each);
   // libpmix hands on what was found only with success, also where it is a part of what was looked for.
   const int none = look_up->late ? PMIX_ERR_TIMEOUT : PMIX_ERR_NOT_FOUND;
-  make_known(look_up->jobs, [answer = look_up->answer, none, found = !look_up->found.empty(),
-                             text = body.take()](int known) { answer(found ? known : none, text); });
+  make_known(*look_up, [answer = look_up->answer, none, found = !look_up->found.empty(),
+                        text = body.take()](int known) { answer(found ? known : none, text); });
 }
 
 void Names::begin(std::uint64_t number) {
@@ -200,11 +201,13 @@ void Names::ask(std::uint64_t number, const std::string& job) {
   const Other& other = others_.at(job);
   if (other.peer) return ask(number, job, *other.peer);
   messenger_.reach(other.address, [this, number, job](std::optional<int> peer) {
-    if (!peer) others_.erase(job); // it is over
     const auto found = others_.find(job);
-    if (found == others_.end()) return heard(number, job, PMIX_ERR_NOT_FOUND);
-    found->second.peer = peer;
-    ask(number, job, *peer);
+    if (found != others_.end() && peer) {
+      found->second.peer = peer;
+      return ask(number, job, *peer);
+    }
+    if (found != others_.end() && ++found->second.failures == most_failures) others_.erase(found);
+    heard(number, job, PMIX_ERR_NOT_FOUND);
   });
 }
 
@@ -329,12 +332,15 @@ void Names::forgotten(int from, std::string_view body) {
 
 // ---- Jobs that all should know.
 
-void Names::make_known(std::vector<Job> jobs, const std::function<void(int status)>& then) {
-  std::erase_if(jobs, [this](const Job& each) { return jobs_.knows(each.name); });
-  if (jobs.empty()) return then(PMIX_SUCCESS);
+// Of the jobs of whoever had it some may just have ended: those that have published what was found count.
+void Names::make_known(const LookUp& look_up, const std::function<void(int)>& then) {
+  std::set<std::string> publishers;
+  for (const Entry& each : look_up.found)
+    if (each.job != jobs_.own().name && !known_.contains(each.job)) publishers.insert(each.job);
+  if (publishers.empty()) return then(PMIX_SUCCESS);
   Writer body;
-  body.number(jobs.size());
-  for (const Job& each : jobs) write(body, each);
+  body.texts({publishers.begin(), publishers.end()}).number(look_up.jobs.size());
+  for (const Job& each : look_up.jobs) write(body, each);
   const std::string text = body.take();
   struct Told {
     std::size_t left;
@@ -345,10 +351,11 @@ void Names::make_known(std::vector<Job> jobs, const std::function<void(int statu
   const auto own = static_cast<int>(jobs_.own().servers.size());
   for (const int server : servers)
     messenger_.ask(server, Kind::know, text,
-                   [told, then, is_own = server < own](int status, const std::string&) {
-                     if (is_own && status != PMIX_SUCCESS)
-                       told->status = status; // of others some may just have ended
-                     if (--told->left == 0) then(told->status);
+                   [this, told, then, publishers, is_own = server < own](int status, const std::string&) {
+                     if (is_own && status != PMIX_SUCCESS) told->status = status;
+                     if (--told->left != 0) return;
+                     if (told->status == PMIX_SUCCESS) known_.insert(publishers.begin(), publishers.end());
+                     then(told->status);
                    });
 }
 

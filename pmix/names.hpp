@@ -50,11 +50,13 @@ public:
   // From the kernel, of the first server: a job of MPI has begun. `address`: its first server's.
   void job_begins(const std::string& name, const std::string& address);
   void server_lost(int server);
+  void forget(const std::string& job) { known_.erase(job); }
 
 private:
   struct Other { // job
     std::string address;
     std::optional<int> peer = {}; // once it is reached
+    int failures = 0;             // to reach it, one after the other
   };
   struct Search { // for one key
     std::string key;
@@ -93,7 +95,7 @@ private:
   void asked(int from, std::string_view body, const Messenger::Answer& answer);
   void forgotten(int from, std::string_view body);
   void give_to_waiting();
-  void make_known(std::vector<Job> jobs, const std::function<void(int status)>& then);
+  void make_known(const LookUp& look_up, const std::function<void(int status)>& then);
 
   Messenger& messenger_;
   const Jobs& jobs_;
@@ -102,6 +104,7 @@ private:
   std::map<std::uint64_t, Search> searches_;
   std::uint64_t last_search_ = 0;
   std::list<Waiting> waiting_;
+  std::set<std::string> known_; // jobs that all servers of this one know
 };
 
 } // namespace parc::pmix

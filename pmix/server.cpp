@@ -124,6 +124,7 @@ void Server::hear(const std::string& text) {
 // Whoever says that waits until this server can be asked about them.
 void Server::learn(std::string_view body, const Messenger::Answer& answer) {
   Reader reader(body);
+  const std::vector<std::string> needed = reader.texts(); // of these jobs
   std::vector<Job> jobs(reader.count());
   for (Job& each : jobs) each = read_job(reader);
   if (!reader.good()) return answer(PMIX_ERR_BAD_PARAM, {});
@@ -133,11 +134,12 @@ void Server::learn(std::string_view body, const Messenger::Answer& answer) {
     std::size_t left = 1;
   };
   const auto learning = std::make_shared<Learning>(Learning{std::move(jobs), {}});
-  const auto one_done = [this, learning, answer] {
+  const auto one_done = [this, learning, needed, answer] {
     if (--learning->left != 0) return;
-    bool all = true;
     for (std::size_t job = 0; job < learning->jobs.size(); ++job)
-      all = reached(learning->jobs[job], std::move(learning->peers[job])) && all;
+      reached(learning->jobs[job], std::move(learning->peers[job]));
+    const bool all =
+        std::ranges::all_of(needed, [this](const std::string& name) { return jobs_.knows(name); });
     answer(all ? PMIX_SUCCESS : PMIX_ERR_UNREACH, {});
   };
   for (std::size_t job = 0; job < learning->jobs.size(); ++job) {
@@ -155,13 +157,12 @@ void Server::learn(std::string_view body, const Messenger::Answer& answer) {
 }
 
 // Some may have gone meanwhile.
-bool Server::reached(const Job& job, std::vector<int> peers) {
-  if (jobs_.knows(job.name)) return true;
+void Server::reached(const Job& job, std::vector<int> peers) {
+  if (jobs_.knows(job.name)) return;
   for (int& peer : peers)
     if (!messenger_.is_watched(peer)) peer = -1;
-  if (std::ranges::all_of(peers, [](int peer) { return peer < 0; }) || !register_other_job(job)) return false;
-  jobs_.add(job, std::move(peers));
-  return true;
+  if (std::ranges::all_of(peers, [](int peer) { return peer < 0; })) return;
+  if (register_other_job(job)) jobs_.add(job, std::move(peers));
 }
 
 void Server::tell_of_event(const std::string& event) {
@@ -175,6 +176,7 @@ void Server::server_lost(int server) {
   exchange_.server_lost(server);
   for (const std::string& job : jobs_.lost(server)) {
     exchange_.forget(job);
+    names_.forget(job);
     PMIx_server_deregister_nspace(job.c_str(), nullptr, nullptr);
   }
 }

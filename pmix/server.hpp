@@ -38,7 +38,7 @@ private:
   Result<void> begin();
   Result<void> set_variables();
   void learn(std::string_view body, const Messenger::Answer& answer);
-  bool reached(const Job& job, std::vector<int> peers);
+  void reached(const Job& job, std::vector<int> peers);
   void server_lost(int server);
   void tell_of_event(const std::string& event);
 
