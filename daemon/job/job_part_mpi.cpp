@@ -36,7 +36,7 @@ Result<void> find_provider(Program& program) {
 // others no core. Until they are through with that (the provider sets it back), so many of them look that it
 // takes a tenth of the cores.
 void wait_with_patience(Program& program, std::size_t ranks) {
-  constexpr std::uint64_t look_ns = 10'000, most_ns = 20'000'000;
+  constexpr std::uint64_t look_ns = 10'000, most_ns = 5'000'000;
   const std::size_t cores = std::max(std::thread::hardware_concurrency(), 1u);
   if (ranks <= cores) return;
   program.timer_slack_ns = std::min(most_ns, 10 * look_ns * ranks / cores);
@@ -156,6 +156,10 @@ void JobPart::spawn(const MpiServer::Spawn& wanted) {
   };
   auto request = parse_spawn_request(wanted.texts, wanted.ranks, wanted.arguments);
   if (!request) return say(fmt::format("unspawned {}\n", wanted.token));
+  // Where the job itself runs: other hosts may have that elsewhere.
+  if (auto& directory = request->mpi->directory;
+      directory == plan_.program.directory || directory == plan_.program.directory_otherwise)
+    directory.clear();
   request->parent = to_text(needs_.peers.describe({protocol::here, endpoint_of_server()}));
   const auto job = std::make_shared<std::uint64_t>(0);
   SpawnListener listener{

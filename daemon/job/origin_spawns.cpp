@@ -51,7 +51,7 @@ void JobOrigin::spawn_now(const SpawnWish& wish) {
       good = std::move(named).error();
   }
   if (!good) {
-    if (message.arguments && root != nullptr)
+    if (message.arguments && root != nullptr && good.error().code != ECANCELED)
       root->warn_of_spawned(good.error().text); // MPI would not say it
     return post_.send(from, kernel::SpawnFailed{.token = message.token, .text = good.error().text});
   }
@@ -136,11 +136,12 @@ void JobOrigin::warn_of_spawned(const std::string& text) {
 
 // Ranks of MPI are connected with those that spawned them, which wait for them as for each other.
 void JobOrigin::fail_spawner(const Verdict& verdict) {
-  if (!plan_.program.mpi || verdict.text.empty() || !spawner_ || !spawner_->answered) return;
+  if (!plan_.program.mpi || verdict.status == 0 || !spawner_ || !spawner_->answered) return;
   loop_.after_step([&jobs = jobs_, root = spawner_->root, verdict] {
     JobOrigin* const at = jobs.origin(root);
     if (at == nullptr || at->stage_ != Stage::running) return;
-    at->decide(verdict.status, "of the programs that were spawned, " + verdict.text);
+    at->decide(verdict.status,
+               verdict.text.empty() ? "" : "of the programs that were spawned, " + verdict.text);
   });
 }
 
