@@ -264,7 +264,7 @@ BOOST_AUTO_TEST_CASE(of_parc_mpi) {
        2,
        {"\"full\" is none of off, gets, envelope"}},
       {"a trace without a name", "", "parc mpi --trace", 2, {"--trace needs a value"}},
-      {"the same behind mpirun's", "", "parc mpi -n 1 -x A=b --trace", 2, {"--trace needs a value"}},
+      {"the same behind mpirun's", "", "parc mpi -n 1 -x A=b --trace", 125, {"--trace needs a value"}},
       {"an option that mpirun alone has",
        "",
        "parc mpi -np 1 --display-map true",

@@ -85,6 +85,19 @@ BOOST_AUTO_TEST_CASE(programs_print_what_they_print_under_mpirun) {
   compare_with_mpirun({"objects.py", 4, 3});
 }
 
+// As mpirun's are, and what is parc's own only where the caller has not set it.
+BOOST_FIXTURE_TEST_CASE(the_callers_parameters_of_open_mpi_are_those_of_ranks, Two) {
+  std::vector<std::string> line = on_host(hosts, 0);
+  append(line, {"OMPI_MCA_btl=self", "OMPI_MCA_x_y=1", PARC_TEST_BIN "/parc", "mpi", "--mca", "x_z", "2",
+                "-np", "1", "-x", "PARC_TEST_NO_SUCH_VARIABLE", "env"});
+  Process job = hosts.start(line);
+  BOOST_TEST(job.wait() == 0, job.errors());
+  for (const char* const each :
+       {"OMPI_MCA_btl=self\n", "OMPI_MCA_x_y=1\n", "OMPI_MCA_x_z=2\n", "OMPI_MCA_pml=cm\n"})
+    BOOST_TEST(job.output().find(each) != std::string::npos, each << job.output());
+  BOOST_TEST(job.errors().find("PARC_TEST_NO_SUCH_VARIABLE is not set") != std::string::npos, job.errors());
+}
+
 // Where there are more than cores, so that those who wait leave these to the others.
 BOOST_FIXTURE_TEST_CASE(ranks_wait_with_patience_until_all_are_there, Two) {
   const std::string many = std::to_string(std::thread::hardware_concurrency() + 1);

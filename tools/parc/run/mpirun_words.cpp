@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <fmt/format.h>
 #include <utility>
 
 namespace parc::tools {
@@ -27,10 +30,17 @@ bool is_needless(std::string_view name) {
 
 // By other names.
 std::string_view name_in_run(std::string_view name) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> all{
-      {{"bind-to", "bind"}, {"N", "ppn"}, {"npernode", "ppn"}, {"wd", "wdir"}}};
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 6> all{
+      {{"bind-to", "bind"}, {"n", "np"}, {"c", "np"}, {"N", "ppn"}, {"npernode", "ppn"}, {"wd", "wdir"}}};
   const auto found = std::ranges::find(all, name, [](const auto& each) { return each.first; });
   return found == all.end() ? name : found->second;
+}
+
+// Those of parc mpi for what it prints without a program.
+bool is_for_printing(std::string_view word) {
+  const std::string_view name = without_hyphens(word);
+  return name.starts_with("early-release") || name.starts_with("trace") || name.starts_with("advise") ||
+         name.starts_with("link") || word == "-h" || word == "--help";
 }
 
 using Word = std::vector<std::string>::const_iterator;
@@ -47,6 +57,11 @@ Word take_option(Word word, Word end, std::vector<std::string>& words) {
     return next;
   }
   const std::string_view ours = name_in_run(name);
+  if (name == "x" && values == 1 && next - word == 2 && (word + 1)->find('=') == std::string::npos &&
+      std::getenv((word + 1)->c_str()) == nullptr) { // mpirun starts the ranks all the same
+    fmt::print(stderr, "parc: warning: {} is not set here, so ranks do not get it\n", *(word + 1));
+    return next;
+  }
   const bool renamed = ours != name || (values == 1 && ours.size() > 1 && !word->starts_with("--"));
   words.push_back(renamed ? "--" + std::string(ours) : *word);
   words.insert(words.end(), word + 1, next);
@@ -107,12 +122,14 @@ std::size_t values_of_mpiruns_option(std::string_view option) {
 std::vector<std::string> without_mpirun(std::vector<std::string> words) {
   std::vector<std::string> ours{"run", "--mpi"};
   Word word = words.cbegin() + 1;
+  bool may_print = true;
   if (word == words.cend() || *word == "-h" || *word == "--help") return words;
   while (word != words.cend() && word->starts_with('-') && *word != "--") {
     if (*word == "--mpirun") return words;
+    may_print = may_print && is_for_printing(*word);
     word = take_option(word, words.cend(), ours);
   }
-  if (word == words.cend()) return words; // no program
+  if (word == words.cend() && may_print) return words;
   ours.insert(ours.end(), word, words.cend());
   return ours;
 }

@@ -139,6 +139,13 @@ void ask_for_mpi(std::vector<std::string>& asked) {
   };
   for (const auto& [name, value] : mpi_settings) add(fmt::format("OMPI_MCA_{}", name), value);
   add(for_mpi4py, "False");
+  for (char** entry = environ; *entry != nullptr; ++entry) { // what the caller has set
+    const std::string variable = *entry;
+    const std::string_view name = name_of_variable(variable);
+    if (is_variable(variable) && (name.starts_with("OMPI_MCA_") || name == for_mpi4py) &&
+        std::ranges::find(asked, name, name_of_variable) == asked.end())
+      asked.push_back(variable);
+  }
 }
 
 Result<Program> describe_program(const RunOptions& options) {
