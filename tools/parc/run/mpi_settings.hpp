@@ -3,7 +3,9 @@
 #pragma once
 
 #include <array>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace parc::tools {
 
@@ -21,5 +23,9 @@ inline constexpr std::array<std::pair<const char*, const char*>, 7> mpi_settings
 // Objects of mpi4py are received without MPI_Mprobe: a synchronous send that mtl/ofi meets by that never
 // ends.
 inline constexpr const char* for_mpi4py = "MPI4PY_RC_RECV_MPROBE";
+
+// Adds them to the variables that ranks are asked to get, where nobody has set them otherwise, and what the
+// caller's environment has of Open MPI's parameters, as mpirun does.
+void ask_for_mpi(std::vector<std::string>& asked);
 
 } // namespace parc::tools

@@ -130,24 +130,6 @@ Result<std::string> directory_of_ranks(const std::string& asked) {
   return directory;
 }
 
-// What the caller has not set otherwise.
-void ask_for_mpi(std::vector<std::string>& asked) {
-  const auto add = [&asked](const std::string& name, const char* value) {
-    if (std::getenv(name.c_str()) == nullptr &&
-        std::ranges::find(asked, name, name_of_variable) == asked.end())
-      asked.push_back(fmt::format("{}={}", name, value));
-  };
-  for (const auto& [name, value] : mpi_settings) add(fmt::format("OMPI_MCA_{}", name), value);
-  add(for_mpi4py, "False");
-  for (char** entry = environ; *entry != nullptr; ++entry) { // what the caller has set
-    const std::string variable = *entry;
-    const std::string_view name = name_of_variable(variable);
-    if (is_variable(variable) && (name.starts_with("OMPI_MCA_") || name == for_mpi4py) &&
-        std::ranges::find(asked, name, name_of_variable) == asked.end())
-      asked.push_back(variable);
-  }
-}
-
 Result<Program> describe_program(const RunOptions& options) {
   Program program;
   program.arguments = options.command;
