@@ -159,8 +159,9 @@ Result<void> Messenger::probe(int source) {
 }
 
 Result<void> Messenger::probed(int source, const parc_completion& completion) {
-  if (completion.status.error == PARC_EPEER && source != PARC_ANY_SOURCE) {
-    departed_.insert(source);
+  if (completion.status.error == PARC_EPEER) {
+    // Where it is all others of this job that have gone, this job ends, and their kernels say why.
+    if (source != PARC_ANY_SOURCE) departed_.insert(source);
     return success();
   }
   if (completion.status.error != PARC_OK)
