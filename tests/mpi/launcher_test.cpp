@@ -144,6 +144,12 @@ BOOST_FIXTURE_TEST_CASE(two_jobs_meet_by_a_name, Two) {
   }
 }
 
+BOOST_FIXTURE_TEST_CASE(events_reach_ranks_of_all_hosts, Two) {
+  Process job = hosts.run({"--mpi", "-n", "4", "--hosts", "a,b", PARC_MPI_PROGRAMS "/pmix_events"});
+  BOOST_TEST(job.wait() == 0, job.errors());
+  BOOST_TEST(job.output() == "heard\nheard\nheard\nheard\n", job.output());
+}
+
 BOOST_FIXTURE_TEST_CASE(who_aborts_ends_the_job, Two) {
   Process job = hosts.run({"--mpi", "-n", "4", "--hosts", "a:2,b:2", PARC_MPI_PROGRAMS "/aborting"});
   check_end(job, 17, "rank 1 on host a called MPI_Abort");
