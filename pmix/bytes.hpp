@@ -61,7 +61,6 @@ public:
     for (std::string& each : texts) each = text();
     return texts;
   }
-  [[nodiscard]] std::string_view rest() const { return rest_; }
   [[nodiscard]] bool good() const { return good_; }
   std::uint64_t fail() {
     good_ = false;

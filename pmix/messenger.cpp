@@ -143,11 +143,6 @@ void Messenger::watch(int peer) {
   if (!probe(peer)) departed_.insert(peer);
 }
 
-std::string Messenger::address_of(int peer) const {
-  std::array<char, PARC_ADDRESS_BYTES> text{};
-  return parc_address_of(parc_, peer, text.data(), text.size()) == PARC_OK ? text.data() : "";
-}
-
 // ---- As messages.
 
 Result<void> Messenger::probe(int source) {

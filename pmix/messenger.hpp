@@ -69,7 +69,6 @@ public:
   void watch(int peer); // of another job: on_lost() says when it has gone, and what it has said is heard
   [[nodiscard]] bool is_watched(int peer) const { return watched_.contains(peer); }
   void on_lost(std::function<void(int peer)> lost) { lost_ = std::move(lost); }
-  [[nodiscard]] std::string address_of(int peer) const; // empty: it has gone
 
   // Has run() do this.
   void post(Action action);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What ranks spawn: the kernel is asked for each such job, and says what has become of it.
 //
-//   spawn TOKEN RANKS ARGUMENTS BYTES   and so many bytes: texts with a zero behind each, namely the hosts
-//   (or
-//                                       nothing), as many arguments, the directory, variables
+//   spawn TOKEN RANKS ARGUMENTS BYTES   and so many bytes: texts with a zero behind each, namely the
+//                                       hosts (or nothing), as many arguments, the directory, variables
 //   spawned TOKEN JOB                   all its ranks run
-//   unspawned TOKEN WHY                 they do not, nor will they
+//   unspawned TOKEN                     they do not, nor will they; parc run says why
 //
 // Threads: that of the messenger.
 #pragma once
