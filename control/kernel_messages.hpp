@@ -382,13 +382,14 @@ struct Spawn {
   std::uint64_t job = 0, host = 0;
   std::uint64_t token = 0; // of the spawner's kernel
   std::uint32_t count = 0;
-  std::string parent = {};                     // address of the spawner
-  std::optional<std::uint32_t> arguments = {}; // how many, where the program is one of MPI
-  std::string payload = {}; // hosts and arguments, a zero behind each; of MPI: then directory and variables
+  std::string parent = {}; // address of the spawner
+  // Of programs of MPI: of each its ranks, and how many arguments and variables; none: it is one of parc's.
+  std::optional<std::vector<std::uint64_t>> apps = {};
+  std::string payload = {}; // the texts of a SpawnRequest (daemon/program/spawn_request.hpp)
   static constexpr auto fields() {
     return part_fields<Spawn>() +
            std::array{field<&Spawn::token>("token"), field<&Spawn::count>("count", max_ranks),
-                      field<&Spawn::parent>("parent"), field<&Spawn::arguments>("arguments")};
+                      field<&Spawn::parent>("parent"), field<&Spawn::apps>("apps", 3 * most_apps)};
   }
 };
 

@@ -25,6 +25,8 @@ struct ProgramFields {
   std::uint32_t binds = 0;
   std::optional<std::uint32_t> mpi = {};
   std::vector<std::uint64_t> limits = {}; // resource, soft, hard, resource, ...
+  // Of each of several programs: its first rank, and how many arguments and variables.
+  std::optional<std::vector<std::uint64_t>> apps = {};
 };
 
 // Those of a message that has them in the member `program`.
@@ -35,7 +37,8 @@ template <auto program> constexpr auto program_fields() {
                     field<program, &ProgramFields::input>("input", Program::no_rank),
                     field<program, &ProgramFields::binds>("binds", 1),
                     field<program, &ProgramFields::mpi>("mpi", 1),
-                    field<program, &ProgramFields::limits>("limits", 3 * RLIM_NLIMITS)};
+                    field<program, &ProgramFields::limits>("limits", 3 * RLIM_NLIMITS),
+                    field<program, &ProgramFields::apps>("apps", 3 * most_apps)};
 }
 
 // Returns the payload.

@@ -65,18 +65,56 @@ Result<std::vector<HostSlots>> parse_hosts(std::string_view text) {
   return std::move(hosts).take();
 }
 
-std::vector<Run> place_ranks(std::span<const HostSlots> hosts, std::uint32_t size) {
-  std::vector<Run> runs;
-  for (std::uint32_t placed = 0, host = 0; placed < size;
-       host = (host + 1) % static_cast<std::uint32_t>(hosts.size())) {
-    const std::uint32_t ranks = std::min(hosts[host].slots, size - placed);
-    if (!runs.empty() && runs.back().host == host)
-      runs.back().ranks += ranks;
-    else
-      runs.push_back({host, ranks});
-    placed += ranks;
+namespace {
+
+// Goes round the slots of hosts.
+class Round {
+public:
+  explicit Round(std::span<const HostSlots> hosts) : hosts_(hosts) {}
+
+  std::vector<Run> next(std::uint32_t ranks) {
+    std::vector<Run> runs;
+    while (ranks != 0) {
+      const std::uint32_t taken = std::min(hosts_[host_].slots - used_, ranks);
+      if (!runs.empty() && runs.back().host == host_)
+        runs.back().ranks += taken;
+      else
+        runs.push_back({host_, taken});
+      ranks -= taken;
+      used_ += taken;
+      if (used_ != hosts_[host_].slots) continue;
+      used_ = 0;
+      host_ = (host_ + 1) % static_cast<std::uint32_t>(hosts_.size());
+    }
+    return runs;
   }
-  return runs;
+
+private:
+  std::span<const HostSlots> hosts_;
+  std::uint32_t host_ = 0, used_ = 0; // its slots
+};
+
+} // namespace
+
+std::vector<Run> place_ranks(std::span<const HostSlots> hosts, std::uint32_t size) {
+  return Round(hosts).next(size);
+}
+
+Placement place_all(const RanksOfApps& all, std::vector<HostSlots> hosts) {
+  Placement placement{.hosts = std::move(hosts), .runs = {}};
+  std::unordered_map<std::string, std::uint32_t> places; // by name
+  for (const HostSlots& host : placement.hosts)
+    places.try_emplace(host.name, static_cast<std::uint32_t>(places.size()));
+  std::vector<Round> rounds(all.lists.begin(), all.lists.end());
+  for (const RanksOnHosts& each : all.ranks)
+    for (const Run& run : rounds[each.list].next(each.ranks)) {
+      const HostSlots& host = all.lists[each.list][run.host];
+      const auto [place, first] =
+          places.try_emplace(host.name, static_cast<std::uint32_t>(placement.hosts.size()));
+      if (first) placement.hosts.push_back(host);
+      placement.runs.push_back({place->second, run.ranks});
+    }
+  return placement;
 }
 
 } // namespace parc

@@ -53,4 +53,21 @@ private:
 // empty and each has a slot.
 [[nodiscard]] std::vector<Run> place_ranks(std::span<const HostSlots> hosts, std::uint32_t size);
 
+// Some ranks of a job, in the order of all, and on which of its lists of hosts they may be.
+struct RanksOnHosts {
+  std::size_t list = 0;
+  std::uint32_t ranks = 0;
+};
+struct RanksOfApps {
+  std::vector<std::vector<HostSlots>> lists;
+  std::vector<RanksOnHosts> ranks;
+};
+struct Placement {
+  std::vector<HostSlots> hosts;
+  std::vector<Run> runs;
+};
+// All of them: those of one list go on where the last such ones ended. Behind `hosts` there are those that
+// only the lists have, in the order of their first ranks. Lists are as for place_ranks().
+[[nodiscard]] Placement place_all(const RanksOfApps& all, std::vector<HostSlots> hosts = {});
+
 } // namespace parc

@@ -21,6 +21,22 @@ constexpr std::array<std::string_view, 10> own_names{env_rank,   env_size,  env_
 
 } // namespace
 
+std::size_t Program::app_of(std::uint32_t rank) const {
+  const auto behind = std::ranges::upper_bound(apps, rank, {}, &App::first_rank);
+  return apps.empty() ? 0 : static_cast<std::size_t>(behind - apps.begin()) - 1;
+}
+
+Program Program::of_app(std::size_t app) const {
+  Program program = *this;
+  if (apps.empty()) return program;
+  program.apps.clear();
+  const App& own = apps[app];
+  program.arguments = own.arguments;
+  if (!own.directory.empty()) program.directory = own.directory;
+  set_variables(program.environment, own.variables);
+  return program;
+}
+
 bool is_variable(std::string_view text) {
   const auto equals = text.find('=');
   return equals != text.npos && equals != 0;

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What `parc run` asks to be run: the same for all ranks. Invariant: it has a name, a directory that is
-// absolute or in the home of each host's own ("~/..."), and no text in it holds a zero byte.
+// What `parc run` asks to be run, by all ranks or, where there are several programs, by the first of them.
+// Invariant: each program has a name, its directory is absolute or in the home of each host's own ("~/..."),
+// and no text holds a zero byte.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace parc {
+
+inline constexpr std::size_t most_apps = 1024; // programs of one job
 
 struct Program {
   struct Limit { // of setrlimit
@@ -31,7 +35,17 @@ struct Program {
   // Who reads what `parc run` does: a rank, no rank, or all.
   std::uint64_t input = no_rank;
   static constexpr std::uint64_t no_rank = UINT32_MAX, all_ranks = UINT32_MAX - 1;
-  [[nodiscard]] std::string name() const { // without the way to it
+  // One of several programs of a job (mpirun's ":", MPI_Comm_spawn_multiple).
+  struct App {
+    std::uint32_t first_rank = 0; // its ranks are those from this on, up to the next one's
+    std::vector<std::string> arguments;
+    std::string directory = {};              // empty: the job's
+    std::vector<std::string> variables = {}; // over those of the job
+  };
+  std::vector<App> apps = {}; // where there are several: all, in the order of their ranks, the first is 0
+  [[nodiscard]] std::size_t app_of(std::uint32_t rank) const; // its place among them
+  [[nodiscard]] Program of_app(std::size_t app) const;        // that alone
+  [[nodiscard]] std::string name() const {                    // without the way to it
     return arguments.empty() ? std::string() : arguments[0].substr(arguments[0].rfind('/') + 1);
   }
   [[nodiscard]] bool reads_input(std::uint64_t rank) const { return input == rank || input == all_ranks; }

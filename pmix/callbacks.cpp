@@ -8,8 +8,10 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <iterator>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 
 namespace parc::pmix {
@@ -205,11 +207,7 @@ struct Callbacks {
 
   // ---- Jobs that ranks spawn.
 
-  static pmix_status_t spawn(const pmix_proc_t*, const pmix_info_t*, std::size_t, const pmix_app_t* apps,
-                             std::size_t count, pmix_spawn_cbfunc_t end, void* argument) {
-    if (count != 1) return PMIX_ERR_NOT_SUPPORTED; // all ranks of a job run one program
-    const pmix_app_t& app = apps[0];
-    if (app.cmd == nullptr || app.maxprocs < 1) return PMIX_ERR_BAD_PARAM;
+  static SpawnedProgram program_in(const pmix_app_t& app) {
     SpawnedProgram program{.ranks = static_cast<std::uint32_t>(app.maxprocs),
                            .hosts = {},
                            .arguments = texts_of(app.argv),
@@ -228,8 +226,18 @@ struct Callbacks {
       const auto& own = the_server->variables();
       return variable.find('=') == variable.npos || std::ranges::find(own, variable) != own.end();
     });
-    post([program = std::move(program), end, argument] {
-      the_server->spawns_.spawn(program, [end, argument](int status, const std::string& job) {
+    return program;
+  }
+
+  static pmix_status_t spawn(const pmix_proc_t*, const pmix_info_t*, std::size_t, const pmix_app_t* apps,
+                             std::size_t count, pmix_spawn_cbfunc_t end, void* argument) {
+    const std::span all(apps, count);
+    const auto makes_no_sense = [](const pmix_app_t& app) { return app.cmd == nullptr || app.maxprocs < 1; };
+    if (all.empty() || std::ranges::any_of(all, makes_no_sense)) return PMIX_ERR_BAD_PARAM;
+    std::vector<SpawnedProgram> programs;
+    std::ranges::transform(all, std::back_inserter(programs), program_in);
+    post([programs = std::move(programs), end, argument] {
+      the_server->spawns_.spawn(programs, [end, argument](int status, const std::string& job) {
         pmix_nspace_t name;
         PMIX_LOAD_NSPACE(name, job.c_str());
         end(status, name, argument);

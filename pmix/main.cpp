@@ -8,6 +8,7 @@
 #include "pmix/server.hpp"
 #include "system/environment.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <csignal>
@@ -29,6 +30,17 @@ std::string variable(const char* name) {
   return value ? value : "";
 }
 
+// "0,4,6"
+std::vector<std::uint32_t> numbers_in(std::string_view list) {
+  std::vector<std::uint32_t> numbers;
+  while (!list.empty()) {
+    const char* const end =
+        std::from_chars(list.data(), list.data() + list.size(), numbers.emplace_back()).ptr;
+    list.remove_prefix(std::min(static_cast<std::size_t>(end - list.data()) + 1, list.size()));
+  }
+  return numbers;
+}
+
 Result<Job> job_in_environment() {
   Job job{.name = name_of_job(variable(env_job)), .host_of_rank = {}, .servers = {}};
   const std::string ranks = variable(env_mpi_ranks);
@@ -38,6 +50,7 @@ Result<Job> job_in_environment() {
   if (!hosts || hosts->empty() || variable(env_mpi_directory).empty())
     return error(EINVAL, "it is not for users: parcd starts it for parc run --mpi");
   job.host_of_rank = std::move(*hosts);
+  if (auto apps = numbers_in(variable(env_mpi_apps)); has_apps(apps, size)) job.apps = std::move(apps);
   return job;
 }
 

@@ -51,7 +51,7 @@ Result<void> add_map(Infos& infos, const Job& job) {
   infos.add(PMIX_UNIV_SIZE, size);
   infos.add(PMIX_MAX_PROCS, size);
   infos.add(PMIX_JOB_SIZE, size);
-  infos.add(PMIX_JOB_NUM_APPS, std::uint32_t{1});
+  infos.add(PMIX_JOB_NUM_APPS, static_cast<std::uint32_t>(job.apps.size()));
   infos.add(PMIX_NUM_NODES, static_cast<std::uint32_t>(hosts.size()));
   return success();
 }
@@ -62,9 +62,10 @@ void add_ranks(Infos& infos, const Job& job) {
   for (const std::uint32_t host : job.server_of_rank()) {
     Infos one;
     one.add_rank(PMIX_RANK, rank);
-    one.add(PMIX_APPNUM, std::uint32_t{0});
+    const Job::App app = job.app_of(rank);
+    one.add(PMIX_APPNUM, app.number);
     one.add_rank(PMIX_GLOBAL_RANK, rank);
-    one.add_rank(PMIX_APP_RANK, rank);
+    one.add_rank(PMIX_APP_RANK, app.rank);
     one.add(PMIX_LOCAL_RANK, next_on_host[host]);
     one.add(PMIX_NODE_RANK, next_on_host[host]++);
     one.add(PMIX_NODEID, host);

@@ -11,6 +11,7 @@
 namespace parc::pmix {
 namespace {
 constexpr std::size_t most_texts = 256 << 10; // the kernel takes more
+constexpr std::size_t most_programs = 1024;   // no more than the kernel takes
 } // namespace
 
 void say(std::string_view text) {
@@ -18,17 +19,19 @@ void say(std::string_view text) {
   std::fflush(stdout);
 }
 
-void Spawns::spawn(const SpawnedProgram& program, Answer answer) {
-  std::string texts;
-  control::add_text(texts, program.hosts);
-  for (const std::string& each : program.arguments) control::add_text(texts, each);
-  control::add_text(texts, program.directory);
-  for (const std::string& each : program.variables) control::add_text(texts, each);
-  if (texts.size() > most_texts) return answer(PMIX_ERR_BAD_PARAM, {});
+void Spawns::spawn(const std::vector<SpawnedProgram>& programs, Answer answer) {
+  std::string texts, numbers;
+  for (const SpawnedProgram& program : programs) {
+    numbers += fmt::format(" {} {} {}", program.ranks, program.arguments.size(), program.variables.size());
+    control::add_text(texts, program.hosts);
+    for (const std::string& each : program.arguments) control::add_text(texts, each);
+    control::add_text(texts, program.directory);
+    for (const std::string& each : program.variables) control::add_text(texts, each);
+  }
+  if (texts.size() > most_texts || programs.size() > most_programs) return answer(PMIX_ERR_BAD_PARAM, {});
   const std::uint64_t token = ++last_token_;
   answers_.emplace(token, std::move(answer));
-  say(fmt::format("spawn {} {} {} {}\n{}", token, program.ranks, program.arguments.size(), texts.size(),
-                  texts));
+  say(fmt::format("spawn {} {}{}\n{}", token, texts.size(), numbers, texts));
 }
 
 void Spawns::spawned(std::uint64_t token, const std::string& job) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What ranks spawn: the kernel is asked for each such job, and says what has become of it.
 //
-//   spawn TOKEN RANKS ARGUMENTS BYTES   and so many bytes: texts with a zero behind each, namely the
-//                                       hosts (or nothing), as many arguments, the directory, variables
-//   spawned TOKEN JOB                   all its ranks run
-//   unspawned TOKEN                     they do not, nor will they; parc run says why
+//   spawn TOKEN BYTES RANKS ARGUMENTS VARIABLES ...   three numbers a program, and behind the line so many
+//                         bytes: texts with a zero behind each, namely of each program the hosts (or
+//                         nothing), as many arguments, the directory, as many variables
+//   spawned TOKEN JOB     all ranks run
+//   unspawned TOKEN       they do not, nor will they; parc run says why
 //
 // Threads: that of the messenger.
 #pragma once
@@ -30,7 +31,7 @@ class Spawns {
 public:
   using Answer = std::function<void(int status, const std::string& job)>; // status of PMIx, and its name
 
-  void spawn(const SpawnedProgram& program, Answer answer);
+  void spawn(const std::vector<SpawnedProgram>& programs, Answer answer);
   void spawned(std::uint64_t token, const std::string& job);
   void not_spawned(std::uint64_t token);
 

@@ -34,7 +34,7 @@ namespace parc::protocol {
 
 static_assert(std::endian::native == std::endian::little, "the wire is little-endian and read in place");
 
-inline constexpr std::uint16_t wire_version = 21;
+inline constexpr std::uint16_t wire_version = 22;
 inline constexpr std::uint32_t default_fragment = 4096;
 inline constexpr std::uint32_t min_fragment = 512;
 inline constexpr std::uint32_t max_fragment = 65536;

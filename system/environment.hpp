@@ -44,6 +44,8 @@ inline constexpr const char* env_kernel = "PARC_KERNEL";
 
 // ---- What parcd tells the PMIx server of its host (pmix/), besides which rank it is.
 
+inline constexpr const char* env_mpi_apps =
+    "PARC_MPI_APPS"; // where it has several programs: their first ranks
 inline constexpr const char* env_mpi_ranks = "PARC_MPI_RANKS"; // how many its job has, and their hosts, as in
 inline constexpr const char* env_mpi_hosts = "PARC_MPI_HOSTS"; // PARC_HOSTS, which are the servers' own
 inline constexpr const char* env_mpi_directory = "PARC_MPI_DIRECTORY"; // for files

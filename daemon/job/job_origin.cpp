@@ -2,6 +2,7 @@
 #include "daemon/job/job_origin.hpp"
 
 #include "control/exit_status.hpp"
+#include "control/words/host_words.hpp"
 #include "daemon/job/jobs.hpp"
 #include "daemon/job/rank_program.hpp"
 #include "daemon/link/peers.hpp"
@@ -69,6 +70,7 @@ Result<void> JobOrigin::plan(const tool::Run& run) {
   if (ranks_.empty()) return malformed();
   PARC_TRY(program, control::decode_program(run.program, run.payload));
   plan_.program = std::move(program);
+  if (!fits(plan_.program, ranks_.size())) return malformed();
   if (spawner_) plan_.parent = spawner_->address;
   keep_going_ = run.keep_going == 1;
   if (plan_.program.input < Program::all_ranks && plan_.program.input >= ranks_.size())
@@ -207,6 +209,12 @@ void JobOrigin::prepare() {
     ++hosts_[rank.host].ranks;
   }
   departures_ = Departures(plan_.host_of_rank());
+  if (const std::size_t size = plan_.hosts_in_words().size(); size > control::most_host_words)
+    return decide(
+        status_failed,
+        fmt::format("the names of the hosts of its ranks, in their order, take {} bytes, of at most {}: "
+                    "place neighbouring ranks on one host, or give hosts shorter names",
+                    size, control::most_host_words));
   for (plan_.self = 0; plan_.self < hosts_.size(); ++plan_.self)
     if (!post_.try_send(*hosts_[plan_.self].link, plan_for(hosts_[plan_.self])))
       return decide(status_failed,

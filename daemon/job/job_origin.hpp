@@ -33,6 +33,7 @@ namespace parc::daemon {
 
 class Jobs;
 class Peers;
+struct SpawnRequest;
 
 class JobOrigin {
 public:
@@ -177,6 +178,8 @@ private:
   // That has the rank which parc run knows by this number; the number is then its own.
   [[nodiscard]] JobOrigin* spawned_with(std::uint32_t& number);
   void credit_spawned(std::uint32_t number, std::uint64_t bytes);
+  [[nodiscard]] Result<RanksOfApps> places_of(const SpawnRequest& request);
+  [[nodiscard]] Program program_of(SpawnRequest request) const;
   void spawn_now(const SpawnWish& wish);
   void grant_wishes();
   void grant_all_wishes(); // also those of what was spawned

@@ -72,8 +72,14 @@ JobPart::JobPart(const Needs& needs, JobPlan plan)
   for (std::uint32_t rank = 0; rank < plan_.size; ++rank)
     if (host_of_rank[rank] == plan_.self) mine_.push_back(rank);
   hosts_ = plan_.hosts_in_words();
-  plan_.program = program_of_ranks(std::move(plan_.program), plan_.self == plan_.origin_place,
-                                   own_environment(), own_libraries());
+  const auto own = own_environment();
+  const std::string libraries = own_libraries();
+  for (const std::uint32_t rank : mine_) {
+    const std::size_t app = plan_.program.app_of(rank);
+    if (!programs_.contains(app))
+      programs_.emplace(
+          app, program_of_ranks(plan_.program.of_app(app), plan_.self == plan_.origin_place, own, libraries));
+  }
 }
 
 JobPart::~JobPart() {
@@ -178,9 +184,10 @@ Result<void> JobPart::make_group(const kernel::Start& start) {
 void JobPart::start_next() {
   if (ending() || all_started()) return;
   if (auto started = start_rank(static_cast<std::uint32_t>(ranks_.size())); !started) {
-    fail(status_failed, fmt::format("cannot start {} on host {}: {}{}", plan_.program.arguments[0],
-                                    plan_.hosts[plan_.self].name, started.error().text,
-                                    descriptor_advice(started.error().code)));
+    const Program& program = program_for(mine_[ranks_.size()]);
+    fail(status_failed,
+         fmt::format("cannot start {} on host {}: {}{}", program.arguments[0], plan_.hosts[plan_.self].name,
+                     started.error().text, descriptor_advice(started.error().code)));
     return;
   }
   start_timer_.set(0);
@@ -202,7 +209,12 @@ std::vector<std::string> JobPart::variables(std::uint32_t local) const {
     if (!plan_.parent.empty()) all.push_back(fmt::format("{}={}", env_parent, plan_.parent));
     return all;
   }
-  all.insert(all.end(), mpi_variables_.begin(), mpi_variables_.end());
+  const auto& asked = program_for(mine_[local]).environment;
+  for (const std::string& variable : mpi_variables_) { // Open MPI's parameters are the caller's to set
+    const auto name = name_of_variable(variable);
+    if (!name.starts_with("OMPI_MCA_") || std::ranges::find(asked, name, name_of_variable) == asked.end())
+      all.push_back(variable);
+  }
   all.push_back(fmt::format("PMIX_RANK={}", mine_[local]));
   return all;
 }
@@ -211,8 +223,8 @@ Result<void> JobPart::start_rank(std::uint32_t local) {
   const std::uint32_t rank = mine_[local];
   const Processors* const processors =
       local < cores_.size() ? &needs_.cores.processors(cores_[local]) : nullptr;
-  PARC_TRY(process, needs_.processes.start(plan_.program, variables(local), plan_.program.reads_input(rank),
-                                           processors));
+  PARC_TRY(process, needs_.processes.start(program_for(rank), variables(local),
+                                           plan_.program.reads_input(rank), processors));
   ranks_.push_back(std::make_unique<Rank>(*this, needs_.loop.events(), needs_.processes, rank, process,
                                           kernel::output_credit(plan_.size)));
   const Sessions::Member member{plan_.job, static_cast<std::int32_t>(rank),
@@ -300,7 +312,7 @@ void JobPart::started() {
 
 void JobPart::not_started(Rank& rank, const StartReport& why) {
   rank.ordered = true; // that it exits is no news
-  const StartFailure failure = explain(plan_.program, why, plan_.hosts[plan_.self].name);
+  const StartFailure failure = explain(program_for(rank.number()), why, plan_.hosts[plan_.self].name);
   fail(failure.status, failure.text);
 }
 
@@ -310,18 +322,19 @@ void JobPart::output(Rank& rank, std::size_t stream, std::string bytes) {
 }
 
 // A signal that was forwarded is no failure.
-void JobPart::note(RankExit how) {
+void JobPart::note(const Rank& rank, RankExit how) {
   if (how.status == 0 && (how.signal == 0 || how.signal == forwarded_)) return;
   const auto status = how.signal == 0 ? how.status : status_signal + how.signal;
   const std::string end =
       how.signal == 0 ? fmt::format("ended with exit status {}", how.status)
                       : fmt::format("was killed by signal {} ({}){}", how.signal,
                                     strsignal(static_cast<int>(how.signal)), how.no_memory ? no_memory : "");
-  needs_.loop.errors().note(ErrorKind::Program, status, fmt::format("{} {}", plan_.program.name(), end));
+  needs_.loop.errors().note(ErrorKind::Program, status,
+                            fmt::format("{} {}", program_for(rank.number()).name(), end));
 }
 
 void JobPart::died(Rank& rank, RankExit how) {
-  if (!rank.ordered) note(how);
+  if (!rank.ordered) note(rank, how);
   check_end_of_mpi(rank, how);
   needs_.sessions.process_died(endpoint_of(rank));
   if (how.signal != 0) killed_.push_back(rank.id());

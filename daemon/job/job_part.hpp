@@ -76,6 +76,9 @@ public:
   [[nodiscard]] std::vector<std::pair<std::string, std::int32_t>> hosts() const; // none: it is not prepared
   [[nodiscard]] std::vector<RankState> look() const; // what its ranks here have not finished
   [[nodiscard]] std::size_t ranks_here() const { return mine_.size(); }
+  [[nodiscard]] const std::string& program_here() const { // the first
+    return (programs_.empty() ? plan_.program : programs_.begin()->second).arguments[0];
+  }
   [[nodiscard]] bool running() const { return stage_ == Stage::started && all_started(); }
   [[nodiscard]] bool ending() const { return stage_ >= Stage::ending; }
   [[nodiscard]] bool orphaned() const { return stage_ >= Stage::orphaned; }
@@ -123,7 +126,7 @@ private:
   [[nodiscard]] bool all_started() const { return ranks_.size() == mine_.size(); }
   void signal(std::uint64_t rank, int number);
   void give_early_signals(Rank& rank);
-  void note(RankExit how);
+  void note(const Rank& rank, RankExit how);
   void end();
   void order_all(); // to end
   void grace_is_over();
@@ -143,10 +146,14 @@ private:
   Rank* find(std::uint64_t number);
   [[nodiscard]] std::uint64_t endpoint_of(const Rank& rank) const;
   [[nodiscard]] bool has_server() const { return plan_.program.mpi && !mine_.empty(); }
+  [[nodiscard]] const Program& program_for(std::uint32_t rank) const {
+    return programs_.at(plan_.program.app_of(rank));
+  }
   [[nodiscard]] std::uint64_t endpoint_of_server() const { return first_endpoint_ + mine_.size(); }
 
   Needs needs_;
   JobPlan plan_;
+  std::map<std::size_t, Program> programs_; // as they are here, those that have ranks here (Program::app_of)
   std::int64_t since_s_ = std::time(nullptr);               // Unix time
   std::string hosts_;                                       // as its ranks are told
   std::vector<std::uint32_t> mine_;                         // ranks of this host

@@ -43,6 +43,13 @@ void wait_with_patience(Program& program, std::size_t ranks) {
   set_variables(program.environment, {fmt::format("{}={}", env_timer_slack, Program::usual_slack_ns)});
 }
 
+// Of its apps; empty: there is one.
+std::vector<std::uint32_t> first_ranks(const Program& program) {
+  std::vector<std::uint32_t> all;
+  for (const Program::App& app : program.apps) all.push_back(app.first_rank);
+  return all;
+}
+
 // Not what parcd itself was told, nor what the launcher told it that has started it.
 std::vector<std::string> environment_of_server() {
   std::vector<std::string> all = own_environment();
@@ -57,8 +64,11 @@ std::vector<std::string> environment_of_server() {
 
 Result<void> JobPart::prepare_for_mpi() {
   if (!has_server()) return success();
-  wait_with_patience(plan_.program, mine_.size());
-  return find_provider(plan_.program);
+  for (auto& [app, program] : programs_) {
+    wait_with_patience(program, mine_.size());
+    PARC_TRY(find_provider(program));
+  }
+  return success();
 }
 
 Result<void> JobPart::make_group_of_servers(const kernel::Start& start) {
@@ -98,6 +108,7 @@ Result<void> JobPart::try_to_start_server() {
                                    kernel_variable(getpid()),
                                    fmt::format("{}={}", env_hosts, control::host_words(numbers, names))},
                      .ranks = plan_.size,
+                     .apps = first_ranks(plan_.program),
                      .hosts = hosts_,
                      .host = plan_.hosts[plan_.self].name};
   MpiServer::Events events{
@@ -117,12 +128,6 @@ Result<void> JobPart::try_to_start_server() {
 }
 
 void JobPart::server_ready(std::vector<std::string> variables) {
-  std::erase_if(variables, [&](const std::string& variable) { // Open MPI's parameters are the caller's to set
-    const auto name = name_of_variable(variable);
-    return name.starts_with("OMPI_MCA_") &&
-           std::ranges::find(plan_.program.environment, name, name_of_variable) !=
-               plan_.program.environment.end();
-  });
   mpi_variables_ = std::move(variables);
   start_timer_.set(0);
 }
@@ -154,12 +159,12 @@ void JobPart::spawn(const MpiServer::Spawn& wanted) {
   const auto say = [self = std::weak_ptr(self_)](const std::string& line) {
     if (const auto part = self.lock()) (*part)->tell_server(line);
   };
-  auto request = parse_spawn_request(wanted.texts, wanted.ranks, wanted.arguments);
+  auto request = parse_mpi_spawn(wanted.texts, wanted.apps);
   if (!request) return say(fmt::format("unspawned {}\n", wanted.token));
-  // Where the job itself runs: other hosts may have that elsewhere.
-  if (auto& directory = request->mpi->directory;
-      directory == plan_.program.directory || directory == plan_.program.directory_otherwise)
-    directory.clear();
+  const Program& ours = programs_.begin()->second; // it has a server, so it has ranks
+  for (SpawnRequest::App& app :
+       request->apps) // where the job itself runs: other hosts may have that elsewhere
+    if (app.directory == ours.directory || app.directory == ours.directory_otherwise) app.directory.clear();
   request->parent = to_text(needs_.peers.describe({protocol::here, endpoint_of_server()}));
   const auto job = std::make_shared<std::uint64_t>(0);
   SpawnListener listener{

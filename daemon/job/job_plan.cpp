@@ -49,6 +49,10 @@ std::vector<std::size_t> JobPlan::hosts_with_ranks() const {
   return all;
 }
 
+bool fits(const Program& program, std::size_t ranks) {
+  return program.apps.empty() || program.apps.back().first_rank < ranks;
+}
+
 kernel::Prepare encode_plan(const JobPlan& plan) {
   kernel::Prepare message{.job = plan.job,
                           .self = plan.self,
@@ -86,6 +90,7 @@ Result<JobPlan> decode_plan(const kernel::Prepare& message, std::int32_t origin)
   plan.runs = std::move(*runs);
   PARC_TRY(program, control::decode_program(message.program, message.payload));
   plan.program = std::move(program);
+  if (!fits(plan.program, plan.size)) return malformed();
   return plan;
 }
 

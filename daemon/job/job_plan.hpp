@@ -38,6 +38,8 @@ struct JobPlan {
   [[nodiscard]] std::string hosts_in_words() const;
 };
 
+// Whether each of its programs has a rank.
+[[nodiscard]] bool fits(const Program& program, std::size_t ranks);
 [[nodiscard]] kernel::Prepare encode_plan(const JobPlan& plan);
 [[nodiscard]] Result<JobPlan> decode_plan(const kernel::Prepare& message, std::int32_t origin);
 

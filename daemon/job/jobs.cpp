@@ -116,19 +116,17 @@ void Jobs::begin(std::uint64_t job, std::shared_ptr<JobClient> client, const too
 }
 
 std::uint64_t Jobs::spawn(const JobOrigin::Spawner& spawner, std::uint32_t first, const Program& program,
-                          const std::vector<HostSlots>& hosts, std::uint32_t count) {
+                          const RanksOfApps& ranks) {
   const std::uint64_t job = new_job();
   tool::Run run{.keep_going = program.mpi ? 0u : 1u};
   auto& places = run.places.emplace();
   run.payload = control::encode_program(program, run.program);
-  for (const Run& each : place_ranks(hosts, count)) {
-    while (run.hosts.size() <= each.host) { // no host without a rank
-      const HostSlots& host = hosts[run.hosts.size()];
-      run.hosts.push_back(host.name);
-      places.push_back({.wdir = host.place.wdir, .env = host.place.env});
-    }
-    run.runs.insert(run.runs.end(), {each.host, each.ranks});
+  const Placement placement = place_all(ranks);
+  for (const HostSlots& host : placement.hosts) {
+    run.hosts.push_back(host.name);
+    places.push_back({.wdir = host.place.wdir, .env = host.place.env});
   }
+  for (const Run& each : placement.runs) run.runs.insert(run.runs.end(), {each.host, each.ranks});
   make_origin(job, std::make_shared<SpawnClient>(*this, job, spawner.root, first), spawner).begin(run);
   return job;
 }
@@ -209,7 +207,7 @@ std::vector<control::JobRow> Jobs::list() const {
   for (const auto& [job, at] : parts_) {
     const JobPlan& plan = at->plan();
     all.push_back({.job = job,
-                   .program = plan.program.arguments[0],
+                   .program = at->program_here(),
                    .size = plan.size,
                    .ranks = static_cast<std::uint32_t>(at->ranks_here()),
                    .state = std::string(name(state_of(*at))),

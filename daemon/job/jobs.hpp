@@ -61,7 +61,7 @@ public:
   // Makes the origin of a job that a program spawns, and returns the job. `first`: the number of its first
   // rank in the job that it belongs to (Spawner::root).
   std::uint64_t spawn(const JobOrigin::Spawner& spawner, std::uint32_t first, const Program& program,
-                      const std::vector<HostSlots>& hosts, std::uint32_t count);
+                      const RanksOfApps& ranks);
   void spawned_over(std::uint64_t job, std::uint64_t root, const std::string& text);
   void introduce(JobOrigin& begins); // to others of MPI, here and where there are links to, and these to it
   void link_up(std::uint32_t link);

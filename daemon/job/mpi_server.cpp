@@ -10,6 +10,8 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <fmt/ranges.h>
+#include <iterator>
 #include <optional>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,9 +22,8 @@ namespace {
 
 constexpr std::size_t most_line = 65536, most_texts = 1 << 20, most_complaints = 2048;
 
-// Of "WORD NUMBER NUMBER", and so many numbers: those.
-std::optional<std::vector<std::int32_t>> numbers_behind(std::string_view word, std::size_t count,
-                                                        std::string_view line) {
+// Of "WORD NUMBER NUMBER": those.
+std::vector<std::int32_t> numbers_behind(std::string_view word, std::string_view line) {
   if (!line.starts_with(word)) return {};
   line.remove_prefix(word.size());
   std::vector<std::int32_t> numbers;
@@ -32,7 +33,7 @@ std::optional<std::vector<std::int32_t>> numbers_behind(std::string_view word, s
     if (failure != std::errc()) return {};
     line.remove_prefix(static_cast<std::size_t>(end - line.data()));
   }
-  if (!line.empty() || numbers.size() != count) return {};
+  if (!line.empty()) return {};
   return numbers;
 }
 
@@ -51,6 +52,7 @@ Result<MpiServer::Started> MpiServer::start(event_base* loop, const Processes& p
   if (mkdir(directory.c_str(), 0700) != 0) return system_error("cannot make {}", directory);
   job.variables.push_back(fmt::format("{}={}", env_mpi_ranks, job.ranks));
   job.variables.push_back(fmt::format("{}={}", env_mpi_hosts, job.hosts));
+  job.variables.push_back(fmt::format("{}={}", env_mpi_apps, fmt::join(job.apps, ",")));
   job.variables.push_back(fmt::format("{}={}", env_mpi_directory, directory));
   auto process = processes.start(program, job.variables, true, nullptr);
   if (!process) {
@@ -163,20 +165,17 @@ void MpiServer::hear(std::string_view line) {
     ready_ = true;
     return events_.ready(std::exchange(variables_, {}));
   }
-  if (const auto in = numbers_behind("in", 1, line)) in_mpi_.insert(in->front());
-  if (const auto out = numbers_behind("out", 1, line)) in_mpi_.erase(out->front());
-  if (const auto abort = numbers_behind("abort", 2, line)) {
-    in_mpi_.erase(abort->front()); // it has said how the job is to end
-    const int status = abort->back() & 0xff;
-    events_.aborted(abort->front(), status == 0 ? 1 : status); // it is no success
+  if (const auto in = numbers_behind("in", line); in.size() == 1) in_mpi_.insert(in[0]);
+  if (const auto out = numbers_behind("out", line); out.size() == 1) in_mpi_.erase(out[0]);
+  if (const auto abort = numbers_behind("abort", line); abort.size() == 2) {
+    in_mpi_.erase(abort[0]); // it has said how the job is to end
+    const int status = abort[1] & 0xff;
+    events_.aborted(abort[0], status == 0 ? 1 : status); // it is no success
   }
-  if (const auto spawn = numbers_behind("spawn", 4, line)) {
-    const auto unsigned_at = [&](std::size_t place) {
-      return static_cast<std::uint32_t>(std::max((*spawn)[place], 0));
-    };
-    spawn_ = SpawnLine{
-        {.token = spawn->front(), .ranks = unsigned_at(1), .arguments = unsigned_at(2), .texts = {}},
-        unsigned_at(3)};
+  if (const auto spawn = numbers_behind("spawn", line); spawn.size() > 2) {
+    const auto natural = [](std::int32_t number) { return static_cast<std::uint64_t>(std::max(number, 0)); };
+    spawn_ = SpawnLine{{.token = spawn[0], .apps = {}, .texts = {}}, natural(spawn[1])};
+    std::transform(spawn.begin() + 2, spawn.end(), std::back_inserter(spawn_->spawn.apps), natural);
   }
 }
 

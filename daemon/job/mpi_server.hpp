@@ -30,8 +30,8 @@ class MpiServer {
 public:
   struct Spawn {
     std::int32_t token;
-    std::uint32_t ranks, arguments;
-    std::string texts; // of a SpawnRequest
+    std::vector<std::uint64_t> apps; // as parse_mpi_spawn() takes them, and
+    std::string texts;
   };
   struct Events { // it may go in none of them
     std::function<void(std::vector<std::string> variables)> ready;
@@ -43,8 +43,9 @@ public:
   struct Job {
     std::vector<std::string> variables;
     std::size_t ranks;
-    std::string hosts; // of the ranks (control/words/host_words.hpp)
-    std::string host;  // this one
+    std::vector<std::uint32_t> apps = {}; // where there are several: their first ranks
+    std::string hosts;                    // of the ranks (control/words/host_words.hpp)
+    std::string host;                     // this one
   };
 
   // `directory`: to be made. The ends of its session's pipes are left to the caller.

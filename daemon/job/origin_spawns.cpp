@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 namespace parc::daemon {
 namespace {
@@ -33,52 +34,69 @@ void JobOrigin::grant_wishes() {
 }
 
 // Where nothing else is asked for, hosts take turns.
-void JobOrigin::spawn_now(const SpawnWish& wish) {
-  const auto& [from, message] = wish;
-  auto request = parse_spawn_request(message.payload, message.count, message.arguments);
-  JobOrigin* const root = spawner_ ? jobs_.origin(spawner_->root) : this;
-  Result<void> good = success();
-  if (!request)
-    good = error(EPROTO, "the request makes no sense");
-  else if (stage_ != Stage::running || (root != nullptr && root->stage_ != Stage::running))
-    good = error(ECANCELED, "the job is ending");
-  std::vector<HostSlots> hosts;
-  if (good && !request->hosts.empty()) {
-    auto named = parse_hosts(request->hosts);
-    if (named)
-      hosts = std::move(named).value();
-    else
-      good = std::move(named).error();
+Result<RanksOfApps> JobOrigin::places_of(const SpawnRequest& request) {
+  RanksOfApps all;
+  std::size_t by_turns = 0;
+  std::vector<HostSlots>& turns = all.lists.emplace_back();
+  for (std::size_t i = 0; i < hosts_.size(); ++i)
+    turns.push_back({hosts_[(next_host_ + i) % hosts_.size()].name, 1});
+  for (const SpawnRequest::App& app : request.apps) {
+    all.ranks.push_back({app.hosts.empty() ? 0 : all.lists.size(), app.ranks});
+    if (app.hosts.empty()) {
+      by_turns += app.ranks;
+    } else {
+      PARC_TRY(named, parse_hosts(app.hosts));
+      all.lists.push_back(std::move(named));
+    }
   }
-  if (!good) {
-    if (message.arguments && root != nullptr && good.error().code != ECANCELED)
-      root->warn_of_spawned(good.error().text); // MPI would not say it
-    return post_.send(from, kernel::SpawnFailed{.token = message.token, .text = good.error().text});
-  }
-  if (hosts.empty())
-    for (std::size_t i = 0; i < hosts_.size(); ++i)
-      hosts.push_back({hosts_[(next_host_ + i) % hosts_.size()].name, 1});
-  for (HostSlots& host : hosts) // what is theirs in this job is so in that one
-    if (const auto known = std::ranges::find(hosts_, host.name, &Host::name); known != hosts_.end())
-      host.place = known->place;
-  next_host_ = (next_host_ + request->count) % hosts_.size();
+  for (auto& list : all.lists)
+    for (HostSlots& host : list) // what is theirs in this job is so in that one
+      if (const auto known = std::ranges::find(hosts_, host.name, &Host::name); known != hosts_.end())
+        host.place = known->place;
+  next_host_ = (next_host_ + by_turns) % hosts_.size();
+  return all;
+}
+
+Program JobOrigin::program_of(SpawnRequest request) const {
   Program program = plan_.program;
-  program.arguments = request->arguments;
+  program.apps.clear();
   program.input = Program::no_rank;
   program.binds = false; // the cores belong to those that were started first
-  program.mpi = request->mpi.has_value();
-  if (program.mpi) {
-    set_variables(program.environment, request->mpi->variables);
-    if (!request->mpi->directory.empty()) program.directory = request->mpi->directory;
+  program.mpi = request.mpi;
+  program.arguments = request.apps.front().arguments;
+  const auto is_trace = [](const std::string& variable) { return name_of_variable(variable) == env_trace; };
+  std::erase_if(program.environment, is_trace); // nobody gathers their traces
+  if (!request.mpi) return program;
+  for (std::uint32_t next = 0; SpawnRequest::App & app : request.apps) {
+    std::erase_if(app.variables, is_trace);
+    program.apps.push_back({.first_rank = std::exchange(next, next + app.ranks),
+                            .arguments = std::move(app.arguments),
+                            .directory = std::move(app.directory),
+                            .variables = std::move(app.variables)});
   }
-  std::erase_if(program.environment, [](const std::string& variable) { // nobody gathers their traces
-    return variable.starts_with(fmt::format("{}=", env_trace));
-  });
+  return program;
+}
+
+void JobOrigin::spawn_now(const SpawnWish& wish) {
+  const auto& [from, message] = wish;
+  auto request = message.apps ? parse_mpi_spawn(message.payload, *message.apps)
+                              : parse_spawn(message.payload, message.count);
+  JobOrigin* const root = spawner_ ? jobs_.origin(spawner_->root) : this;
+  Result<RanksOfApps> places = error(EPROTO, "the request makes no sense");
+  if (stage_ != Stage::running || (root != nullptr && root->stage_ != Stage::running))
+    places = error(ECANCELED, "the job is ending");
+  else if (request && request->ranks() == message.count)
+    places = places_of(*request);
+  if (!places) {
+    if (message.apps && root != nullptr && places.error().code != ECANCELED)
+      root->warn_of_spawned(places.error().text); // MPI would not say it
+    return post_.send(from, kernel::SpawnFailed{.token = message.token, .text = places.error().text});
+  }
   const std::uint64_t root_id = root == nullptr ? 0 : root->id_;
-  const std::uint32_t first = root == nullptr ? 0 : root->add_numbers(request->count);
-  const std::uint64_t job =
-      jobs_.spawn({from, message.token, root_id, message.parent}, first, program, hosts, request->count);
-  if (root != nullptr) root->child_jobs_.push_back({job, first, request->count});
+  const std::uint32_t first = root == nullptr ? 0 : root->add_numbers(message.count);
+  const std::uint64_t job = jobs_.spawn({from, message.token, root_id, message.parent}, first,
+                                        program_of(std::move(*request)), places.value());
+  if (root != nullptr) root->child_jobs_.push_back({job, first, message.count});
 }
 
 // As `parc run` knows the ranks of jobs that belong to this one.

@@ -75,6 +75,12 @@ Program with_place(Program program, const HostPlace& place) {
   if (!place.wdir.empty()) program.directory = place.wdir;
   for (const std::string& variable : place.env)
     set_variables(program.environment, {variable}); // the last counts
+  for (Program::App& app : program.apps) {
+    if (!place.wdir.empty()) app.directory.clear();
+    std::erase_if(app.variables, [&](const std::string& variable) {
+      return std::ranges::find(place.env, name_of_variable(variable), name_of_variable) != place.env.end();
+    });
+  }
   return program;
 }
 

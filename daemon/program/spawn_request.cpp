@@ -6,37 +6,69 @@
 #include "jobs/program.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <tuple>
 
 namespace parc::daemon {
 
-std::optional<SpawnRequest> parse_spawn_request(std::string_view texts, std::uint64_t count,
-                                                std::optional<std::uint32_t> arguments) {
-  if (count == 0 || count > max_ranks) return {};
-  SpawnRequest request{
-      .count = static_cast<std::uint32_t>(count), .hosts = {}, .arguments = {}, .parent = {}};
+std::uint32_t SpawnRequest::ranks() const {
+  std::uint32_t all = 0;
+  for (const App& app : apps) all += app.ranks;
+  return all;
+}
+
+std::vector<std::uint64_t> SpawnRequest::numbers() const {
+  std::vector<std::uint64_t> all;
+  for (const App& app : apps) all.insert(all.end(), {app.ranks, app.arguments.size(), app.variables.size()});
+  return all;
+}
+
+std::optional<SpawnRequest> parse_spawn(std::string_view texts, std::uint64_t ranks) {
+  if (ranks == 0 || ranks > max_ranks) return {};
   auto all = control::texts_in(texts);
   if (!all || all->size() < 2 || (*all)[1].empty()) return {};
-  request.hosts = std::move(all->front());
-  auto end_of_arguments = all->end();
-  if (arguments) {
-    if (*arguments == 0 || *arguments > all->size() - 2) return {}; // a directory is behind them
-    end_of_arguments = all->begin() + 1 + *arguments;
-    request.mpi =
-        SpawnRequest::OfMpi{.directory = *end_of_arguments, .variables = {end_of_arguments + 1, all->end()}};
-    if (!std::ranges::all_of(request.mpi->variables, is_variable)) return {};
-    if (!request.mpi->directory.empty() && request.mpi->directory.front() != '/') return {};
+  SpawnRequest request;
+  request.apps.push_back(
+      {.ranks = static_cast<std::uint32_t>(ranks),
+       .hosts = std::move(all->front()),
+       .arguments = {std::move_iterator(all->begin() + 1), std::move_iterator(all->end())}});
+  return request;
+}
+
+std::optional<SpawnRequest> parse_mpi_spawn(std::string_view texts, std::span<const std::uint64_t> numbers) {
+  if (numbers.empty() || numbers.size() % 3 != 0 || numbers.size() / 3 > most_apps) return {};
+  auto all = control::texts_in(texts);
+  if (!all) return {};
+  SpawnRequest request{.apps = {}, .mpi = true};
+  std::span<std::string> left(*all);
+  for (; !numbers.empty(); numbers = numbers.subspan(3)) {
+    const auto [ranks, arguments, variables] = std::tuple(numbers[0], numbers[1], numbers[2]);
+    if (ranks == 0 || ranks > max_ranks - request.ranks() || arguments == 0) return {};
+    if (arguments > left.size() || variables > left.size() || arguments + variables + 2 > left.size())
+      return {};
+    SpawnRequest::App app{.ranks = static_cast<std::uint32_t>(ranks), .hosts = left[0], .arguments = {}};
+    app.arguments.assign(left.begin() + 1, left.begin() + 1 + static_cast<std::ptrdiff_t>(arguments));
+    left = left.subspan(1 + arguments);
+    app.directory = left[0];
+    app.variables.assign(left.begin() + 1, left.begin() + 1 + static_cast<std::ptrdiff_t>(variables));
+    left = left.subspan(1 + variables);
+    if (app.arguments.front().empty() || !std::ranges::all_of(app.variables, is_variable)) return {};
+    if (!app.directory.empty() && app.directory.front() != '/') return {};
+    request.apps.push_back(std::move(app));
   }
-  request.arguments.assign(all->begin() + 1, end_of_arguments);
+  if (!left.empty()) return {};
   return request;
 }
 
 std::string texts_of(const SpawnRequest& request) {
   std::string texts;
-  control::add_text(texts, request.hosts);
-  for (const std::string& argument : request.arguments) control::add_text(texts, argument);
-  if (!request.mpi) return texts;
-  control::add_text(texts, request.mpi->directory);
-  for (const std::string& variable : request.mpi->variables) control::add_text(texts, variable);
+  for (const SpawnRequest::App& app : request.apps) {
+    control::add_text(texts, app.hosts);
+    for (const std::string& argument : app.arguments) control::add_text(texts, argument);
+    if (!request.mpi) continue;
+    control::add_text(texts, app.directory);
+    for (const std::string& variable : app.variables) control::add_text(texts, variable);
+  }
   return texts;
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a program asks for with parc_spawn, as it lies in its memory and as its kernel knows it.
+// What a program asks for with parc_spawn, or by MPI_Comm_spawn and its kernel's PMIx server, and how that
+// travels: texts with a zero behind each, of each program its hosts and arguments, of one of MPI then its
+// directory and variables.
 #pragma once
 
 #include "daemon/link/endpoint_address.hpp"
@@ -8,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,21 +18,25 @@
 namespace parc::daemon {
 
 struct SpawnRequest {
-  std::uint32_t count = 0;
-  std::string hosts; // "a:2,b"; empty: those of its job
-  std::vector<std::string> arguments;
-  std::string parent; // the spawner's address, for those that it spawns
-  struct OfMpi {
-    std::string directory;              // empty: that of its job
-    std::vector<std::string> variables; // over those of its job
+  struct App {
+    std::uint32_t ranks = 0;
+    std::string hosts; // "a:2,b"; empty: those of its job
+    std::vector<std::string> arguments;
+    std::string directory = {};              // empty: that of its job
+    std::vector<std::string> variables = {}; // over those of its job
   };
-  std::optional<OfMpi> mpi = {};
+  std::vector<App> apps; // one, but of MPI
+  bool mpi = false;
+  std::string parent = {};                                  // the spawner's address, for those that it spawns
+  [[nodiscard]] std::uint32_t ranks() const;                // of all
+  [[nodiscard]] std::vector<std::uint64_t> numbers() const; // as parse_mpi_spawn() takes them
 };
 
-// `texts`: the hosts and each argument, a zero behind each; where there are so many `arguments` of a program
-// of MPI, its directory and variables behind them. None: it makes no sense.
-[[nodiscard]] std::optional<SpawnRequest> parse_spawn_request(std::string_view texts, std::uint64_t count,
-                                                              std::optional<std::uint32_t> arguments = {});
+// Both none where it makes no sense.
+[[nodiscard]] std::optional<SpawnRequest> parse_spawn(std::string_view texts, std::uint64_t ranks);
+// `numbers`: of each program how many ranks, arguments and variables it has.
+[[nodiscard]] std::optional<SpawnRequest> parse_mpi_spawn(std::string_view texts,
+                                                          std::span<const std::uint64_t> numbers);
 [[nodiscard]] std::string texts_of(const SpawnRequest& request); // the same
 
 // Who is told what becomes of that, at a step's end. Errors are sentences for who called parc_spawn.

@@ -43,7 +43,7 @@ std::optional<Completion> SpawnedPrograms::spawn(const shm::Request& request, co
   if (bytes > memory.size() || count > request.length / sizeof(std::int32_t)) return Completion{PARC_EINVAL};
   std::string texts(bytes, '\0');
   memory.copy_out(0, reinterpret_cast<std::byte*>(texts.data()), texts.size());
-  auto wish = parse_spawn_request(texts, count);
+  auto wish = parse_spawn(texts, count);
   if (!wish) return Completion{PARC_EINVAL};
   if (calling_ == most_spawned_at_once) return Completion{PARC_EAGAIN};
   wish->parent = to_text(needs_.peers.describe({protocol::here, needs_.member.endpoint}));

@@ -61,16 +61,16 @@ void Spawners::ask(const Sessions::Member& member, pid_t process, const SpawnReq
   const JobPart* const part = jobs_.part(member.job);
   const std::int32_t origin = part != nullptr ? part->plan().origin : this_host;
   if (!post_.reaches(origin)) return listener.started(error(ECONNRESET, lost_origin));
-  calls_.emplace(token, SpawnCall{member.endpoint, origin, request.count, std::move(listener)});
+  calls_.emplace(token, SpawnCall{member.endpoint, origin, request.ranks(), std::move(listener)});
   if (part == nullptr) return ask_by_hand(token, process, request);
-  calls_.at(token).mpi = request.mpi.has_value();
+  calls_.at(token).mpi = request.mpi;
   kernel::Spawn message{.job = member.job,
                         .host = part->plan().self,
                         .token = token,
-                        .count = request.count,
+                        .count = request.ranks(),
                         .parent = request.parent,
                         .payload = texts_of(request)};
-  if (request.mpi) message.arguments = static_cast<std::uint32_t>(request.arguments.size());
+  if (request.mpi) message.apps = request.numbers();
   post_.send(origin, std::move(message));
 }
 
@@ -79,15 +79,17 @@ void Spawners::ask_by_hand(std::uint64_t token, pid_t process, const SpawnReques
   const auto fail = [&](const Error& why) {
     post_.send(this_host, kernel::SpawnFailed{.token = token, .text = why.text});
   };
-  auto program = program_like(process, request.arguments);
+  const SpawnRequest::App& app = request.apps.front(); // of MPI none is started by hand
+  auto program = program_like(process, app.arguments);
   if (!program) return fail(program.error());
   std::vector<HostSlots> hosts{{"", 1}};
-  if (!request.hosts.empty()) {
-    auto named = parse_hosts(request.hosts);
+  if (!app.hosts.empty()) {
+    auto named = parse_hosts(app.hosts);
     if (!named) return fail(named.error());
     hosts = std::move(named).value();
   }
-  jobs_.spawn({this_host, token, 0, request.parent}, 0, program.value(), hosts, request.count);
+  jobs_.spawn({this_host, token, 0, request.parent}, 0, program.value(),
+              {{std::move(hosts)}, {{0, app.ranks}}});
 }
 
 bool Spawners::signal(std::uint64_t job, std::uint32_t rank, int signal) {

@@ -55,9 +55,12 @@ template <class Message> json filled() {
 template <class Message> std::string payload(json& message) {
   if constexpr (requires(Message each) { each.program; }) {
     Message with;
-    const std::string texts = encode_program(
-        {.arguments = {"p", "q"}, .environment = {"A=1"}, .directory = "/", .limits = {{1, 2, 3}}},
-        with.program);
+    const std::string texts = encode_program({.arguments = {"p", "q"},
+                                              .environment = {"A=1"},
+                                              .directory = "/",
+                                              .limits = {{1, 2, 3}},
+                                              .apps = {{0, {"p", "q"}}, {1, {"r"}, "~/d", {"B=2"}}}},
+                                             with.program);
     message.update(put_fields(program_fields<&Message::program>(), &with));
     return texts;
   } else if constexpr (HasPayload<Message>) {

@@ -109,9 +109,52 @@ BOOST_FIXTURE_TEST_CASE(ranks_wait_with_patience_until_all_are_there, Two) {
   }
 }
 
+// Which Open MPI's own windows over messages do not allow.
+BOOST_FIXTURE_TEST_CASE(threads_use_windows_beside_everything_else, Two) {
+  std::string first;
+  for (const char* const where : {"a", "a,b"}) {
+    Process run = hosts.run({"--mpi", "-n", "3", "--hosts", where, PARC_MPI_PROGRAMS "/threads_mixed"});
+    BOOST_TEST(run.wait() == 0, run.errors());
+    if (first.empty()) first = run.output();
+    BOOST_TEST(run.output().find("-- rank 2 of 3\nthread 0: ") != std::string::npos, run.output());
+    BOOST_TEST(run.output() == first);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(programs_spawn_others) {
   compare_with_mpirun({"spawning", 3, 2});
   compare_with_mpirun({"spawning", 4, 3});
+}
+
+BOOST_AUTO_TEST_CASE(programs_spawn_several_at_once) {
+  compare_with_mpirun({"apps", 3, 2, {"spawn"}});
+}
+
+// Which knows its place among them, also where parc run --mpi is called as mpirun is.
+BOOST_FIXTURE_TEST_CASE(a_job_may_have_several_programs, Two) {
+  const std::string program = PARC_MPI_PROGRAMS "/apps";
+  Process run = hosts.run({"--mpi", "-n", "1",   "--hosts", "a:2,b:2", "-x", "PARC_TEST_APP=one",
+                           program, "x",  ":",   "-n",      "2",       "-x", "PARC_TEST_APP=two",
+                           program, ":",  "-np", "1",       "-host",   "a",  program,
+                           "y",     "z"});
+  BOOST_TEST(run.wait() == 0, run.errors());
+  const std::string_view expected =
+      "-- rank 0 of 4\napp 0, 1 words, one\n-- rank 1 of 4\napp 1, 0 words, two\n"
+      "-- rank 2 of 4\napp 1, 0 words, two\n-- rank 3 of 4\napp 2, 2 words, one\n";
+  BOOST_TEST(run.output() == expected, run.output());
+  std::vector<std::string> line = on_host(hosts, 0);
+  append(line, {PARC_TEST_BIN "/parc", "mpi", "-np", "1", "--oversubscribe", "--mca", "a_b", "c", program,
+                ":", "-c", "1", "--mca", "PARC", "d", program});
+  Process job = hosts.start(line);
+  BOOST_TEST(job.wait() == 0, job.errors());
+  BOOST_TEST(job.output().find("-- rank 1 of 2\napp 1, 0 words") != std::string::npos, job.output());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_program_of_mpich_is_refused_with_a_sentence, Two) {
+  Process run = hosts.run({"--mpi", "-n", "2", "--hosts", "a,b", PARC_MPI_PROGRAMS "/of_mpich"});
+  check_end(run, 125, "was built for MPICH or one of its kin (it needs libmpich.so.12)");
+  Process second = hosts.run({"--mpi", "-n", "1", "true", ":", "-n", "1", PARC_MPI_PROGRAMS "/of_mpich"});
+  check_end(second, 125, "was built for MPICH");
 }
 
 BOOST_FIXTURE_TEST_CASE(what_cannot_be_spawned_is_told, Two) {

@@ -47,6 +47,48 @@ using Lines = std::vector<std::string>;
 
 BOOST_FIXTURE_TEST_SUITE(run, Two)
 
+BOOST_AUTO_TEST_CASE(a_job_may_have_several_programs) {
+  const auto saying = [](const std::string& what) { return "echo $PARC_RANK/$PARC_SIZE " + what; };
+  Process run = hosts.run({"--hosts",
+                           "a:2,b",
+                           "-x",
+                           "V=all",
+                           "-x",
+                           "W=all",
+                           "-n",
+                           "1",
+                           "sh",
+                           "-c",
+                           saying("$V $W"),
+                           ":",
+                           "-n",
+                           "3",
+                           "-x",
+                           "V=own",
+                           "sh",
+                           "-c",
+                           saying("$V $W $PARC_LOCAL_RANK"),
+                           ":",
+                           "-n",
+                           "1",
+                           "--hosts",
+                           "b",
+                           "--wdir",
+                           "/",
+                           "sh",
+                           "-c",
+                           saying("$(pwd)")});
+  BOOST_TEST(run.wait() == 0, run.errors());
+  BOOST_TEST(sorted_lines(run.output()) ==
+             (Lines{"0/5 all all", "1/5 own all 1", "2/5 own all 0", "3/5 own all 2", "4/5 /"}));
+  check({"-n", "1", "true", ":", "-n", "1", "/nonexistent/x"}, 127, "cannot start /nonexistent/x on host a");
+  check({"-n", "1", "true", ":", "-n", "2", "sh", "-c", "test $PARC_RANK = 1 || exit 3; sleep 1000"}, 3,
+        "rank 2 on host a ended with exit status 3");
+  Process one = hosts.run({"-n", "1", "--", "echo", "x", ":", "-n", "1"});
+  BOOST_TEST(one.wait() == 0, one.errors());
+  BOOST_TEST(one.output() == "x : -n 1\n");
+}
+
 // How many cores there are is what the refusal of too many says.
 BOOST_AUTO_TEST_CASE(ranks_are_bound_to_cores) {
   const auto bound = [](const std::string& ranks, const std::string& command) {

@@ -116,12 +116,11 @@ BOOST_FIXTURE_TEST_CASE(who_has_not_finished_with_mpi_is_missed, Played) {
 }
 
 BOOST_FIXTURE_TEST_CASE(what_is_to_be_spawned_comes_behind_its_line, Played) {
-  start("echo; printf 'spawn 7 2 1 10\na:2'; sleep 0.1; printf '\\0true\\0\\0abort 1 2\n'; exec sleep 100");
+  start("echo; printf 'spawn 7 10 2 1 0\na:2'; sleep 0.1; printf '\\0true\\0\\0abort 1 2\n'; exec sleep 100");
   run_until([&] { return !aborts.empty(); });
   BOOST_REQUIRE(spawns.size() == 1);
   BOOST_TEST(spawns[0].token == 7);
-  BOOST_TEST(spawns[0].ranks == 2);
-  BOOST_TEST(spawns[0].arguments == 1);
+  BOOST_TEST((spawns[0].apps == std::vector<std::uint64_t>{2, 1, 0}));
   BOOST_TEST(spawns[0].texts == std::string("a:2\0true\0\0", 10));
 }
 

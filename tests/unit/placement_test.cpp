@@ -26,6 +26,19 @@ BOOST_AUTO_TEST_CASE(hosts_and_slots) {
     BOOST_TEST(!parse_hosts(wrong), wrong);
 }
 
+BOOST_AUTO_TEST_CASE(several_programs_go_on_where_those_before_have_ended) {
+  const RanksOfApps all{{hosts("a:2,b:2"), hosts("c"), hosts("c,b")},
+                        {{0, 1}, {1, 2}, {0, 2}, {2, 2}, {0, 6}}};
+  const Placement placed = place_all(all, hosts("a:2,d"));
+  BOOST_TEST((placed.hosts == std::vector<HostSlots>{{"a", 2}, {"d", 1}, {"c", 1}, {"b", 2}}));
+  BOOST_TEST(
+      (placed.runs ==
+       std::vector<Run>{{0, 1}, {2, 2}, {0, 1}, {3, 1}, {2, 1}, {3, 1}, {3, 1}, {0, 2}, {3, 2}, {0, 1}}));
+  BOOST_TEST((place_all({{hosts("a,b")}, {{0, 1}}}).hosts == std::vector<HostSlots>{{"a", 1}}));
+  const RanksOfApps by_turns{{hosts("a,b")}, {{0, 1}, {0, 1}, {0, 1}}};
+  BOOST_TEST((place_all(by_turns).runs == std::vector<Run>{{0, 1}, {1, 1}, {0, 1}}));
+}
+
 BOOST_AUTO_TEST_CASE(a_port_is_no_number_of_slots) {
   BOOST_TEST((hosts("a:4096") == std::vector<HostSlots>{{"a", 4096}}));
   for (const char* port : {"u1:7400", "a,u1:65535"}) {

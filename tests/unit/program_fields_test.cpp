@@ -20,6 +20,12 @@ Program example() {
           .mpi = true};
 }
 
+Program of_three_apps() {
+  Program program = example();
+  program.apps = {{0, program.arguments}, {2, {"./two", "x"}, "~/d", {"A=2"}}, {9, {"./three"}}};
+  return program;
+}
+
 } // namespace
 
 BOOST_AUTO_TEST_CASE(what_is_encoded_comes_back) {
@@ -37,6 +43,47 @@ BOOST_AUTO_TEST_CASE(what_is_encoded_comes_back) {
   BOOST_REQUIRE(decoded.value().limits.size() == 1);
   BOOST_TEST(decoded.value().limits[0].resource == 7u);
   BOOST_TEST(decoded.value().limits[0].hard == ~std::uint64_t{0});
+}
+
+BOOST_AUTO_TEST_CASE(several_programs_come_back) {
+  ProgramFields fields;
+  const std::string bytes = encode_program(of_three_apps(), fields);
+  const auto decoded = decode_program(fields, bytes);
+  BOOST_REQUIRE(decoded);
+  const Program& all = decoded.value();
+  BOOST_REQUIRE(all.apps.size() == 3);
+  for (const auto& [rank, app] : {std::pair{0u, 0u}, {1u, 0u}, {2u, 1u}, {8u, 1u}, {9u, 2u}, {99u, 2u}})
+    BOOST_TEST(all.app_of(rank) == app);
+  BOOST_TEST(all.of_app(0).arguments == example().arguments);
+  BOOST_TEST(all.of_app(0).environment == example().environment);
+  const Program two = all.of_app(1);
+  BOOST_TEST(two.arguments == (std::vector<std::string>{"./two", "x"}));
+  BOOST_TEST(two.directory == "~/d");
+  BOOST_TEST(two.environment == (std::vector<std::string>{"B=x y", "A=2"}));
+  BOOST_TEST(two.apps.empty());
+  BOOST_TEST(all.of_app(2).directory == example().directory);
+  BOOST_TEST(example().app_of(7) == 0u);
+  BOOST_TEST(example().of_app(0).arguments == example().arguments);
+}
+
+BOOST_AUTO_TEST_CASE(programs_that_make_no_sense_are_refused) {
+  ProgramFields good;
+  const std::string bytes = encode_program(of_three_apps(), good);
+  using Numbers = std::vector<std::uint64_t>;
+  BOOST_REQUIRE((*good.apps == Numbers{0, 3, 0, 2, 2, 1, 9, 1, 0}));
+  for (const Numbers& wrong : {Numbers{},
+                               {0, 3},
+                               {1, 3, 0, 2, 2, 1, 9, 1, 0},
+                               {0, 3, 0, 0, 2, 1, 9, 1, 0},
+                               {0, 0, 3, 2, 2, 1, 9, 1, 0},
+                               {0, 3, 0, 2, 2, 1, 65536, 1, 0},
+                               {0, 3, 0, 2, 2, 1, 9, 1, 99},
+                               {0, ~0ul, 0, 2, 2, 1, 9, 1, 0},
+                               {0, 3, 0, 2, 1, 2, 9, 1, 0}}) { // "x" is no variable
+    ProgramFields fields = good;
+    fields.apps = wrong;
+    BOOST_TEST(!decode_program(fields, bytes));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(what_makes_no_sense_is_refused) {

@@ -105,8 +105,8 @@ BOOST_AUTO_TEST_CASE(children_are_rows_before_they_start) {
   SpawnListener& listener = program.call(3, 2);
   const SpawningProgram::Spawn& spawn = program.spawns.back();
   BOOST_TEST((spawn.by.endpoint == 1u && spawn.process == 1234));
-  BOOST_TEST(spawn.wish.count == 2u);
-  BOOST_TEST(spawn.wish.arguments == std::vector<std::string>{"./child"});
+  BOOST_TEST(spawn.wish.ranks() == 2u);
+  BOOST_TEST(spawn.wish.apps[0].arguments == std::vector<std::string>{"./child"});
   BOOST_TEST(spawn.wish.parent == program.address(1));
 
   const std::vector<EndpointAddress> ranks{program.child(), program.child()};

@@ -130,7 +130,13 @@ std::vector<std::string> without_mpirun(std::vector<std::string> words) {
     word = take_option(word, words.cend(), ours);
   }
   if (word == words.cend() && may_print) return words;
-  ours.insert(ours.end(), word, words.cend());
+  const bool is_one_program = word != words.cend() && *word == "--";
+  while (word != words.cend()) {
+    ours.push_back(*word++);
+    if (is_one_program || ours.back() != ":") continue;
+    while (word != words.cend() && word->starts_with('-') && *word != "--")
+      word = take_option(word, words.cend(), ours);
+  }
   return ours;
 }
 

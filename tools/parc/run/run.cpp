@@ -10,8 +10,8 @@
 #include "tools/parc/hosts/up_hosts.hpp"
 #include "tools/parc/run/commands.hpp"
 #include "tools/parc/run/input.hpp"
-#include "tools/parc/run/mpi_settings.hpp"
 #include "tools/parc/run/output.hpp"
+#include "tools/parc/run/request.hpp"
 #include "tools/parc/screen/table.hpp"
 #include "tools/parc/talk/caught_signals.hpp"
 #include "tools/parc/talk/children.hpp"
@@ -38,128 +38,9 @@ using Clock = std::chrono::steady_clock;
 using Deadline = std::optional<Clock::time_point>; // none: there is no limit
 constexpr int in_background_ms = 200;              // between looks whether the terminal is ours again
 
-struct RunOptions {
-  std::optional<std::uint32_t> ranks;
-  NamedHosts named;
-  std::optional<std::uint32_t> ranks_per_host;
-  std::string directory;
-  std::vector<std::string> environment; // NAME or NAME=VALUE
-  std::string input = "0";              // the rank that reads our stdin, all or none
-  std::optional<double> timeout_s;
-  bool tag_output = false;
-  bool keep_going = false;
-  bool mpi = false;          // its ranks are MPI's
-  std::string bind = "none"; // or "core"
-  std::string trace;         // file; empty: none
-  bool trace_pages = false;  // it tells of first touches, too
-  AdviceOptions advice;
-  std::string early_release; // a level of parc_set_release; empty: as the environment says
-  std::string runtime_dir;
-  std::vector<std::string> command;
-};
-
 int cannot_run(const Error& error) {
   std::cerr << "parc: " << in_words(error) << '\n';
   return status_failed;
-}
-
-// ---- What is to run
-
-Result<void> set_environment(Program& program, const std::vector<std::string>& asked) {
-  std::vector<std::string>& variables = program.environment;
-  for (std::string word : asked) {
-    if (word.find('=') == word.npos) {
-      const char* value = std::getenv(word.c_str());
-      if (value == nullptr)
-        return error(EINVAL, "--env {}: that variable is not set here; write {}=VALUE", word, word);
-      word += fmt::format("={}", value);
-    }
-    if (word.starts_with('=')) return error(EINVAL, "--env {} names no variable; write NAME=VALUE", word);
-    variables.push_back(std::move(word));
-  }
-  const auto is_asked = [&variables](std::string_view name) {
-    return std::ranges::any_of(variables, [name](std::string_view variable) {
-      return variable.substr(0, variable.find('=')) == name;
-    });
-  };
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view variable = *entry;
-    if (!is_variable(variable)) continue;
-    const std::string_view name = name_of_variable(variable);
-    if (is_of_site(name)) program.here.emplace_back(variable);
-    if (is_given_to_ranks(name) && !is_asked(name)) variables.emplace_back(variable);
-  }
-  return success();
-}
-
-std::vector<Program::Limit> own_limits() {
-  std::vector<Program::Limit> limits;
-  for (std::uint32_t resource = 0; resource < RLIM_NLIMITS; ++resource) {
-    rlimit limit{};
-    if (getrlimit(static_cast<__rlimit_resource>(resource), &limit) == 0)
-      limits.push_back({resource, limit.rlim_cur, limit.rlim_max});
-  }
-  return limits;
-}
-
-// As --stdin says, which has been checked. Where there is nothing to read the ranks need no pipe.
-std::uint64_t who_reads(const std::string& input) {
-  struct stat ours {
-  }, null{};
-  const bool nothing =
-      fstat(STDIN_FILENO, &ours) != 0 ||
-      (stat("/dev/null", &null) == 0 && S_ISCHR(ours.st_mode) && ours.st_rdev == null.st_rdev);
-  if (nothing || input == "none") return Program::no_rank;
-  return input == "all" ? Program::all_ranks : std::stoul(input);
-}
-
-// Below our home by the name that this has in the environment, so that others see it is there.
-Result<std::string> directory_of_ranks(const std::string& asked) {
-  if (asked == "~" || asked.starts_with("~/")) return asked;
-  std::error_code failure;
-  std::string directory =
-      std::filesystem::absolute(asked.empty() ? "." : asked, failure).lexically_normal().string();
-  if (failure)
-    return error(failure.value(), "cannot tell the working directory: {}; use --wdir", failure.message());
-  while (directory.size() > 1 && directory.back() == '/') directory.pop_back();
-  const char* const named = std::getenv("HOME");
-  if (named == nullptr || *named != '/') return directory;
-  const std::string home = std::filesystem::canonical(named, failure).string();
-  if (!failure && home != "/" && (directory + "/").starts_with(home + "/"))
-    directory = named + directory.substr(home.size());
-  return directory;
-}
-
-Result<Program> describe_program(const RunOptions& options) {
-  Program program;
-  program.arguments = options.command;
-  if (program.arguments[0].empty()) return error(EINVAL, "the name of the program to run is empty");
-  std::vector<std::string> asked = options.environment;
-  const char* const full = options.mpi ? "envelope" : "full"; // as far as it goes
-  if (!options.early_release.empty())
-    asked.push_back(fmt::format("{}={}", env_early_release,
-                                options.early_release == "full" ? full : options.early_release));
-  if (!options.trace.empty() || options.advice.any()) asked.push_back(fmt::format("{}=yes", env_trace));
-  if (options.advice.any()) {
-    asked.push_back(fmt::format("{}={}", env_trace_pages, trace_pages_unreleased));
-    asked.push_back(fmt::format("{}={}", env_early_release, full));
-  } else if (options.trace_pages) {
-    asked.push_back(fmt::format("{}=yes", env_trace_pages));
-    if (options.early_release.empty() && std::getenv(env_early_release) == nullptr)
-      asked.push_back(fmt::format("{}=gets", env_early_release));
-  }
-  if (options.mpi) ask_for_mpi(asked);
-  PARC_TRY(set_environment(program, asked));
-  PARC_TRY(directory, directory_of_ranks(options.directory));
-  program.directory = std::move(directory);
-  const mode_t mask = ::umask(0);
-  ::umask(mask);
-  program.umask = mask;
-  program.limits = own_limits();
-  program.input = who_reads(options.input);
-  program.binds = options.bind == "core";
-  program.mpi = options.mpi;
-  return program;
 }
 
 // ---- Where
@@ -172,32 +53,6 @@ std::vector<HostSlots> hosts_of_up(const std::string& runtime_dir) {
   if (!hosts.empty())
     std::cerr << fmt::format("parc: the hosts are those of parc up: {} (--hosts names others)\n", names);
   return hosts;
-}
-
-Result<tool::Run> describe_places(const RunOptions& options, std::vector<HostSlots> hosts) {
-  if (hosts.empty()) hosts.push_back({"", options.ranks.value_or(1)}); // the kernel's own
-  std::uint64_t slots = 0;
-  for (HostSlots& host : hosts) {
-    if (options.ranks_per_host) host.slots = *options.ranks_per_host;
-    slots += host.slots;
-  }
-  const std::uint64_t size = options.ranks ? *options.ranks : slots;
-  if (size > max_ranks) return error(EINVAL, "a job has at most {} ranks, not {}", max_ranks, size);
-  // The kernel would know, and is not told where there is nothing to read.
-  if (options.input != "all" && options.input != "none" && std::stoul(options.input) >= std::max(size, 1UL))
-    return error(EINVAL, "--stdin names rank {}, and the ranks are 0 to {}", options.input, size - 1);
-
-  tool::Run request{.keep_going = options.keep_going ? 1u : 0u};
-  const bool have_places =
-      std::ranges::any_of(hosts, [](const HostSlots& host) { return host.place != HostPlace(); });
-  if (have_places) request.places.emplace();
-  for (const HostSlots& host : hosts) {
-    request.hosts.push_back(host.name);
-    if (have_places) request.places->push_back({.wdir = host.place.wdir, .env = host.place.env});
-  }
-  for (const Run& run : place_ranks(hosts, static_cast<std::uint32_t>(size)))
-    request.runs.insert(request.runs.end(), {run.host, run.ranks});
-  return request;
 }
 
 // ---- The terminal of the job
@@ -426,6 +281,7 @@ Result<void> start_missing(const RunOptions& options, const tool::Unreached& mis
 }
 
 Result<int> run_job(const RunOptions& options) {
+  PARC_TRY(check_programs(options));
   PARC_TRY(check(options.advice));
   if (options.mpi && options.keep_going)
     return error(EINVAL,
@@ -433,12 +289,7 @@ Result<int> run_job(const RunOptions& options) {
                  "that has failed");
   PARC_TRY(hosts, named_hosts(options.named));
   if (hosts.empty()) hosts = hosts_of_up(options.runtime_dir);
-  PARC_TRY(request, describe_places(options, hosts));
-  PARC_TRY(program, describe_program(options));
-  request.payload = control::encode_program(program, request.program);
-  if (request.payload.size() > control::max_program_bytes)
-    return error(E2BIG, "arguments and environment have {} bytes, and may have {}; give the ranks less",
-                 request.payload.size(), control::max_program_bytes);
+  PARC_TRY(request, describe(options, hosts));
   if (!options.trace.empty()) { // what cannot be written is known before anything runs
     PARC_TRY(write_trace({}, options.command, options.trace));
   }
@@ -493,13 +344,48 @@ std::string_view instead_of(std::string_view option) {
   return found == known.end() ? std::string_view{} : found->second;
 }
 
-bool has_second_program(const std::vector<std::string>& command) {
-  const auto colon = std::ranges::find(command, ":");
-  return colon != command.end() && colon + 1 != command.end() && (colon + 1)->starts_with('-');
+// Those of each program: what stands before the first is for all.
+void add_app_options(CLI::App& app, AppOptions& options) {
+  app.add_option("-n,--np", options.ranks, "Number of ranks")->check(number_from(1u, max_ranks));
+  app.add_option(
+         "-H,--host,--hosts", options.named.hosts,
+         "Where they run: host:slots, separated by commas; default: the hosts of the batch job, those "
+         "of parc up, or this one")
+      ->multi_option_policy(CLI::MultiOptionPolicy::Join);
+  app.add_option("--wdir", options.directory, "Directory that the ranks start in, on every host");
+  app.add_option("-x,--env", options.environment,
+                 "Give this variable to the ranks: NAME, or NAME=VALUE; may be repeated")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+// A program behind a colon; what is wrong with its words, or nothing.
+std::string take_app(std::vector<std::string> words, bool of_mpi, RunOptions& options) {
+  CLI::App app("", "a program behind \":\"");
+  app.set_help_flag();
+  AppOptions& further = options.further.emplace_back();
+  add_app_options(app, further);
+  be_strict(app);
+  const auto [end, unknown] = read_options(app, words, 0);
+  if (!unknown.empty())
+    return fmt::format("a program behind \":\" has no option {}: it has -n, --hosts, --wdir and -x, and what "
+                       "is for all programs stands before the first{}",
+                       unknown, of_mpi ? "; parc mpi --mpirun has those of mpirun" : "");
+  auto word = words.begin() + static_cast<std::ptrdiff_t>(end);
+  if (word != words.end() && *word == "--") word = words.erase(word);
+  further.command.assign(word, words.end());
+  words.erase(word, words.end());
+  std::ranges::reverse(words); // as the parser takes them
+  try {
+    app.parse(std::move(words));
+  } catch (const CLI::ParseError& problem) {
+    return explain(app, problem);
+  }
+  return {};
 }
 
 // The program and its arguments: everything after "--", or from the first word on that is neither an option
-// nor an option's value.
+// nor an option's value, where a ":" begins another.
 std::string take_command(CLI::App& app, std::vector<std::string>& words, RunOptions& options) {
   const auto [end, unknown] = read_options(app, words, 1);
   if (!unknown.empty()) {
@@ -512,32 +398,27 @@ std::string take_command(CLI::App& app, std::vector<std::string>& words, RunOpti
   auto word = words.begin() + static_cast<std::ptrdiff_t>(end);
   const bool marked = word != words.end() && *word == "--";
   if (marked) word = words.erase(word);
-  options.command.assign(word, words.end());
-  if (!marked && has_second_program(options.command))
-    return "parc run starts one program, and \":\" begins another with mpirun: let one program choose by "
-           "parc_rank, or let it start the other with parc_spawn (of MPI, parc mpi --mpirun starts both); "
-           "-- before the program makes \":\" an argument";
+  const bool of_mpi = std::find(words.begin(), word, "--mpi") != word;
+  auto colon = marked ? words.end() : std::find(word, words.end(), ":");
+  options.command.assign(word, colon);
+  while (colon != words.end()) {
+    const auto next = std::find(colon + 1, words.end(), ":");
+    if (const std::string wrong = take_app({colon + 1, next}, of_mpi, options); !wrong.empty()) return wrong;
+    colon = next;
+  }
   words.erase(word, words.end());
   return {};
 }
 
 void add_options(CLI::App& app, RunOptions& options) {
-  app.footer("The program and its arguments follow the options: parc run -n 4 ./solver --fast input");
-  app.add_option("-n,--np", options.ranks, "Number of ranks")->check(number_from(1u, max_ranks));
-  auto* const hosts = app.add_option("-H,--host,--hosts", options.named.hosts,
-                                     "Where they run: host:slots, separated by commas; default: the hosts "
-                                     "of the batch job, those of parc up, or this one")
-                          ->multi_option_policy(CLI::MultiOptionPolicy::Join);
+  app.footer("The program and its arguments follow the options: parc run -n 4 ./solver --fast input. \":\" "
+             "begins another: parc run -n 1 ./master : -n 4 ./worker");
+  add_app_options(app, options);
   app.add_option("-f,--hostfile,--machinefile", options.named.hostfile,
                  "Where they run: a file with a host a line, as host slots=4 or host:4")
-      ->excludes(hosts);
+      ->excludes("--hosts");
   app.add_option("--ppn", options.ranks_per_host, "Ranks a host, in place of slots (also -ppn)")
       ->check(number_from(1u, max_ranks));
-  app.add_option("--wdir", options.directory, "Directory that the ranks start in, on every host");
-  app.add_option("-x,--env", options.environment,
-                 "Give this variable to the ranks: NAME, or NAME=VALUE; may be repeated")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--stdin", options.input, "Who reads standard input: a rank (0), all or none")
       ->check(wrong_with_input, "", "");
   app.add_option("--bind", options.bind, "Bind each rank to a core of its own, or let it move")
@@ -564,8 +445,6 @@ void add_options(CLI::App& app, RunOptions& options) {
 }
 
 int run(const RunOptions& options) {
-  if (options.command.empty())
-    return cannot_run(error(EINVAL, "parc run needs a program to run: parc run -n 4 ./solver"));
   auto status = run_job(options);
   return status ? status.value() : cannot_run(status.error());
 }
