@@ -32,12 +32,12 @@ int Counter::changed() {
 
 int Counter::wait(std::uint64_t threshold, int timeout_ms) {
   if (!wait_object.blocks()) return -FI_ENOSYS;
-  const std::uint64_t failed = failures.value.load();
+  // What had failed before, and was not read, is as good: who waits for successes would wait for ever.
   std::optional<Clock::time_point> end;
   if (timeout_ms >= 0) end = Clock::now() + std::chrono::milliseconds(timeout_ms);
-  const auto over = [&] { return successes.value.load() >= threshold || failures.value.load() != failed; };
+  const auto over = [&] { return successes.value.load() >= threshold || failures.changed(); };
   if (!parent.session->wait(over, end)) return -FI_ETIMEDOUT;
-  return failures.value.load() != failed ? -FI_EAVAIL : 0;
+  return failures.changed() ? -FI_EAVAIL : 0;
 }
 
 namespace {

@@ -18,25 +18,11 @@ namespace {
 // hold on a path of 50 ms.
 constexpr std::uint64_t most_transferring = std::uint64_t{64} << 20;
 
-// Beyond what a message may have where any of them is: no sum wraps around.
-std::uint64_t length_of(std::span<const iovec> pieces) {
-  std::uint64_t length = 0;
-  for (const iovec& piece : pieces) length += std::min<std::uint64_t>(piece.iov_len, longest_message + 1);
-  return length;
-}
-
+// As for pieces.
 std::uint64_t length_of(std::span<const fi_rma_iov> places) {
   std::uint64_t length = 0;
   for (const fi_rma_iov& place : places) length += std::min<std::uint64_t>(place.len, longest_message + 1);
   return length;
-}
-
-std::uint64_t kind_of(const Transfer& transfer) {
-  return transfer.tagged ? FI_TAGGED : FI_MSG;
-}
-
-unsigned space_of(const Transfer& transfer) {
-  return transfer.tagged ? 0 : PARC_UNTAGGED;
 }
 
 // Who waits in MPI hears of an internal error, and libfabric's log is silent unless it is asked: why this job
@@ -56,12 +42,20 @@ bool counts(Purpose purpose) {
   return purpose == Purpose::send || purpose == Purpose::receive || purpose == Purpose::transfer;
 }
 
+// MPICH asks for delivery of all that its endpoint sends, because of its puts. Of messages that would be an
+// answer of the receiver's, for which each send would wait for a round trip and a receive.
+std::uint64_t flags_of_messages(std::uint64_t caps, std::uint64_t send_flags) {
+  return is_for_remote_memory(caps) ? send_flags & ~FI_DELIVERY_COMPLETE : send_flags;
+}
+
 } // namespace
 
 Endpoint::Endpoint(Domain& domain, const fi_info& info)
     : Child(domain), send_flags(info.tx_attr ? info.tx_attr->op_flags : 0),
-      receive_flags(info.rx_attr ? info.rx_attr->op_flags : 0), remote(is_for_remote_memory(info.caps)),
-      directed_((info.caps & FI_DIRECTED_RECV) != 0), tells_source_((info.caps & FI_SOURCE) != 0) {}
+      receive_flags(info.rx_attr ? info.rx_attr->op_flags : 0),
+      message_flags(flags_of_messages(info.caps, send_flags)), messages(is_for_messages(info.caps)),
+      remote(is_for_remote_memory(info.caps)), directed_((info.caps & FI_DIRECTED_RECV) != 0),
+      tells_source_((info.caps & FI_SOURCE) != 0) {}
 
 Endpoint::~Endpoint() {
   for (CompletionQueue* queue : {sent_, received_})
@@ -69,7 +63,8 @@ Endpoint::~Endpoint() {
   for (Counter* counter : {sends_, receives_, gets_, puts_})
     if (counter) --counter->users;
   if (vector_) --vector_->users;
-  (remote ? parent.session->has_remote_endpoint : parent.session->has_endpoint).store(false);
+  if (messages) parent.session->has_endpoint.store(false);
+  if (remote) parent.session->has_remote_endpoint.store(false);
 }
 
 int Endpoint::bind(struct fid* other, std::uint64_t flags) {
@@ -134,6 +129,10 @@ int Endpoint::name(void* address, std::size_t* length) {
 // all that was for is nobody's any more when this returns.
 bool Endpoint::let_go() {
   closing_.store(true);
+  {
+    const std::lock_guard hold(lock_);
+    for (auto& [peer, buffers] : several_) buffers.clear();
+  }
   const auto nothing_under_way = [this] { return under_way_.load() == 0; };
   const auto given_up = [&] {
     parent.session->cancel_all(*this); // one for several messages may have gone on meanwhile
@@ -219,80 +218,8 @@ ssize_t Endpoint::send(const Transfer& transfer, bool told) {
                                    .injected = !told || (transfer.flags & FI_INJECT) != 0});
 }
 
-// Sources that the vector does not know can be any of several: what they send waits until it does.
-std::optional<parc_envelope> Endpoint::wanted(const Transfer& transfer) const {
-  if (!directed_ || transfer.address == FI_ADDR_UNSPEC) return envelope_of(transfer, PARC_ANY_SOURCE);
-  const int peer = vector_->peer(transfer.address);
-  if (peer < 0) return {};
-  return envelope_of(transfer, peer);
-}
-
-Request Endpoint::request_of(Purpose purpose, const Transfer& transfer) {
-  return {.endpoint = this,
-          .context = transfer.context,
-          .flags = FI_RECV | kind_of(transfer),
-          .purpose = purpose,
-          .reported = !selective_received_ || (transfer.flags & FI_COMPLETION) != 0,
-          .buffer = transfer.pieces.empty() ? nullptr : transfer.pieces[0].iov_base,
-          .room = length_of(transfer.pieces)};
-}
-
-ssize_t Endpoint::receive(const Transfer& transfer) {
-  if (!enabled_) return -FI_EOPBADSTATE;
-  if (transfer.flags & FI_PEEK) return look(transfer);
-  if (transfer.flags & FI_CLAIM) return receive_claimed(transfer);
-  const auto envelope = wanted(transfer);
-  if (!envelope) return -FI_EINVAL;
-  Request request = request_of(Purpose::receive, transfer);
-  request.several = !transfer.tagged && (transfer.flags & FI_MULTI_RECV) != 0;
-  if (request.several) {
-    if (transfer.pieces.size() != 1) return -FI_EINVAL;
-    request.peer = envelope->peer;
-    request.least_room = least_room.load();
-  }
-  return begin_or_refuse(request, {.kind = Start::Kind::read,
-                                   .envelope = *envelope,
-                                   .pieces = transfer.pieces,
-                                   .flags = space_of(transfer)});
-}
-
-ssize_t Endpoint::look(const Transfer& transfer) {
-  const auto envelope = wanted(transfer);
-  if (!envelope) return -FI_EINVAL;
-  const Purpose purpose = (transfer.flags & FI_DISCARD) != 0 ? Purpose::peek_and_discard
-                          : (transfer.flags & FI_CLAIM) != 0 ? Purpose::peek_and_claim
-                                                             : Purpose::peek;
-  const unsigned claim = purpose == Purpose::peek ? 0 : PARC_CLAIM;
-  return begin(request_of(purpose, transfer), {.kind = Start::Kind::probe,
-                                               .envelope = *envelope,
-                                               .pieces = {},
-                                               .flags = PARC_NOW | space_of(transfer) | claim});
-}
-
-ssize_t Endpoint::read_claim(const Request& request, parc_op claim, std::span<const iovec> pieces) {
-  return begin(request, {.kind = Start::Kind::read_claimed, .claim = claim, .pieces = pieces});
-}
-
-// The context of the look that has claimed a message says which it is.
-ssize_t Endpoint::receive_claimed(const Transfer& transfer) {
-  parc_op claim = PARC_OP_NULL;
-  {
-    const std::lock_guard hold(lock_);
-    const auto found = claims_.find(transfer.context);
-    if (found == claims_.end()) return -FI_EINVAL;
-    claim = found->second;
-    claims_.erase(found);
-  }
-  const bool discards = (transfer.flags & FI_DISCARD) != 0;
-  const Request request = request_of(discards ? Purpose::discard : Purpose::receive, transfer);
-  const ssize_t code = read_claim(request, claim, discards ? std::span<const iovec>() : transfer.pieces);
-  if (code == 0) return 0;
-  const std::lock_guard hold(lock_);
-  claims_.emplace(transfer.context, claim);
-  return code;
-}
-
 ssize_t Endpoint::cancel(const void* context) {
+  if (cancel_waiting(context)) return 0;
   return parent.session->cancel(*this, context) ? 0 : -FI_ENOENT;
 }
 
@@ -413,47 +340,6 @@ void Endpoint::ended(const Request& request, const parc_completion& completion) 
   --under_way_; // nothing of this endpoint is touched any more: it may be waiting for that to be closed
 }
 
-// What is left of the buffer takes the next message, and its owner is told when it is given back.
-void Endpoint::received_one(const Request& request, const parc_status& status) {
-  const bool came = status.error == PARC_OK || status.error == PARC_ETRUNCATE;
-  const std::uint64_t used = came ? std::min(status.length, request.room) : 0;
-  Request rest = request;
-  rest.buffer = static_cast<std::byte*>(request.buffer) + used;
-  rest.room -= used;
-  Request last = request;
-  last.flags |= FI_MULTI_RECV;
-  last.reported = true;
-  if (!came || closing_.load() || rest.room == 0 || rest.room < rest.least_room)
-    return report(last, status, status.error);
-  report(request, status, status.error);
-  const iovec left{rest.buffer, rest.room};
-  const ssize_t code = begin(rest, {.kind = Start::Kind::read,
-                                    .envelope = envelope_of({}, rest.peer),
-                                    .pieces = {&left, 1},
-                                    .flags = PARC_UNTAGGED});
-  if (code == 0) return;
-  last.buffer = rest.buffer;
-  report(last, {}, static_cast<int>(-code));
-}
-
-void Endpoint::looked(const Request& request, const parc_completion& completion) {
-  const parc_status& status = completion.status;
-  if (status.error != PARC_OK) return report(request, status, status.error);
-  if (status.source == PARC_ANY_SOURCE) return report(request, status, FI_ENOMSG);
-  if (request.purpose == Purpose::peek_and_discard) {
-    Request rest = request;
-    rest.purpose = Purpose::discard;
-    rest.found = std::make_shared<const parc_status>(status);
-    if (read_claim(rest, completion.operation, {}) == 0) return;
-    return report(request, status, FI_EAGAIN);
-  }
-  if (request.purpose == Purpose::peek_and_claim) {
-    const std::lock_guard hold(lock_);
-    claims_[request.context] = completion.operation;
-  }
-  report(request, status, 0);
-}
-
 // `error` is a PARC_E* or, positive, one of libfabric's.
 void Endpoint::report(const Request& request, const parc_status& status, int error) {
   if (closing_.load()) return;
@@ -560,20 +446,28 @@ bool may_reach_memory(parc_context* parc) {
 
 int open_endpoint(fid_domain* domain, fi_info* info, fid_ep** endpoint, void* context) {
   auto& in = object_of<Domain>(domain);
-  const bool remote = is_for_remote_memory(info->caps);
-  if ((remote ? in.session->has_remote_endpoint : in.session->has_endpoint).exchange(true)) {
+  const bool messages = is_for_messages(info->caps), remote = is_for_remote_memory(info->caps);
+  const bool second = messages && in.session->has_endpoint.exchange(true);
+  const bool second_remote = !second && remote && in.session->has_remote_endpoint.exchange(true);
+  if (second || second_remote) {
+    if (messages && !second) in.session->has_endpoint.store(false);
+    const char* const what = second ? "messages" : "remote memory";
     FI_WARN(&provider, FI_LOG_EP_CTRL, "this process has an endpoint for %s open already: there can be one\n",
-            remote ? "remote memory" : "messages");
+            what);
     return -FI_EBUSY;
   }
   const auto complete = [](Endpoint& made) {
-    if (made.remote && !may_reach_memory(made.parent.session->parc())) return -FI_EOPNOTSUPP;
+    if (made.remote && !may_reach_memory(made.parent.session->parc())) {
+      if (made.messages) say(parc_error_detail()); // MPICH has no other way, and does not say why
+      return -FI_EOPNOTSUPP;
+    }
     made.ops = &endpoint_calls;
     made.cm = &name_calls;
     if (made.remote) {
       made.rma = &remote_memory_calls;
       made.atomic = &atomic_calls;
-    } else {
+    }
+    if (made.messages) {
       made.msg = &message_calls;
       made.tagged = &tagged_calls;
     }

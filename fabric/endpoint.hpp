@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // An endpoint (fi_endpoint(3), type RDM): the message queue that this process has in the kernel of its host.
 // There is one, so one endpoint for messages can be open in a process at a time; and beside it one for remote
-// memory, which has none. Their calls are in messages.cpp and in remote_memory.cpp; they may be made by any
-// thread.
+// memory, which has none, or one is for both. Their calls are in messages.cpp and in remote_memory.cpp; they
+// may be made by any thread.
 #pragma once
 
 #include "fabric/address_vector.hpp"
@@ -10,6 +10,9 @@
 #include "fabric/counter.hpp"
 #include "fabric/info.hpp"
 
+#include <algorithm>
+#include <deque>
+#include <map>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_endpoint.h>
@@ -36,6 +39,21 @@ struct Transfer {
   std::uint64_t flags = 0;
   bool tagged = false;
 };
+
+// Beyond what a message may have where any of them is: no sum wraps around.
+inline std::uint64_t length_of(std::span<const iovec> pieces) {
+  std::uint64_t length = 0;
+  for (const iovec& piece : pieces) length += std::min<std::uint64_t>(piece.iov_len, longest_message + 1);
+  return length;
+}
+
+inline std::uint64_t kind_of(const Transfer& transfer) {
+  return transfer.tagged ? FI_TAGGED : FI_MSG;
+}
+
+inline unsigned space_of(const Transfer& transfer) {
+  return transfer.tagged ? 0 : PARC_UNTAGGED;
+}
 
 // One of remote memory.
 struct RemoteTransfer {
@@ -76,8 +94,8 @@ public:
   void ended(const Request& request, const parc_completion& completion);
 
   // What calls without flags have.
-  const std::uint64_t send_flags, receive_flags;
-  const bool remote; // it is for remote memory
+  const std::uint64_t send_flags, receive_flags, message_flags; // of messages, in place of send_flags
+  const bool messages, remote;                                  // what it is for: these, and remote memory
 
 private:
   ssize_t begin(const Request& request, const Start& start);
@@ -91,7 +109,12 @@ private:
   ssize_t receive_claimed(const Transfer& transfer);
   ssize_t read_claim(const Request& request, parc_op claim, std::span<const iovec> pieces);
   void looked(const Request& request, const parc_completion& completion);
+  ssize_t receive_several(const Request& request);
+  ssize_t begin_several(const Request& request);
   void received_one(const Request& request, const parc_status& status);
+  void give_back(Request request, const parc_status& status, int error);
+  void next_several(int peer);
+  bool cancel_waiting(const void* context);
   void report(const Request& request, const parc_status& status, int error);
   void report_parts(const Request& request);
 
@@ -112,6 +135,9 @@ private:
 
   std::mutex lock_;
   std::unordered_map<const void*, parc_op> claims_; // by the context of the look; under lock_
+  // Of sources for which a buffer of several messages is being filled: those that wait for their turn, under
+  // lock_.
+  std::map<int, std::deque<Request>> several_;
 };
 
 int open_endpoint(fid_domain* domain, fi_info* info, fid_ep** endpoint, void* context);

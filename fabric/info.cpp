@@ -77,16 +77,32 @@ void describe_transfers(fi_info& info, std::uint64_t out, std::uint64_t in, std:
                    .iov_limit = max_pieces};
 }
 
-void describe_messages(fi_info& info) {
-  info.caps = capabilities;
-  describe_transfers(info, capabilities & ~(FI_RECV | FI_MULTI_RECV | FI_DIRECTED_RECV | FI_SOURCE),
-                     capabilities & ~FI_SEND, FI_ORDER_SAS, 0);
+// Of an endpoint for messages, for remote memory, or both.
+struct Offer {
+  std::uint64_t caps, order, send_flags;
+  std::size_t remote_pieces;
+};
+
+constexpr Offer for_messages{capabilities, FI_ORDER_SAS, send_flags, 0};
+constexpr Offer for_remote_memory{remote_capabilities, remote_order, send_flags & ~FI_REMOTE_CQ_DATA,
+                                  max_pieces};
+constexpr Offer for_both{capabilities | remote_capabilities, FI_ORDER_SAS | remote_order, send_flags,
+                         max_pieces};
+
+// None: a program that says nothing of what it wants may want all.
+const Offer& offer_for(const fi_info* hints) {
+  if (hints == nullptr) return for_both;
+  if (!is_for_remote_memory(hints->caps)) return for_messages;
+  return is_for_messages(hints->caps) ? for_both : for_remote_memory;
 }
 
-void describe_remote_memory(fi_info& info) {
-  info.caps = remote_capabilities;
-  describe_transfers(info, remote_capabilities & ~(FI_REMOTE_READ | FI_REMOTE_WRITE),
-                     remote_capabilities & ~(FI_READ | FI_WRITE), remote_order, max_pieces);
+void describe(fi_info& info, const Offer& offer) {
+  info.caps = offer.caps;
+  constexpr std::uint64_t only_out = FI_SEND | FI_READ | FI_WRITE, only_in = FI_RECV | FI_MULTI_RECV |
+                                                                             FI_DIRECTED_RECV | FI_SOURCE |
+                                                                             FI_REMOTE_READ | FI_REMOTE_WRITE;
+  describe_transfers(info, offer.caps & ~only_in, offer.caps & ~only_out, offer.order, offer.remote_pieces);
+  if (!is_for_remote_memory(offer.caps)) return;
   info.ep_attr->max_order_raw_size = info.ep_attr->max_order_waw_size = longest_message;
   info.domain_attr->mr_mode = FI_MR_PROV_KEY;
   info.domain_attr->mr_key_size = sizeof(std::uint64_t);
@@ -94,11 +110,11 @@ void describe_remote_memory(fi_info& info) {
 }
 
 // What we have; none: no memory.
-Info describe() {
+Info describe(const Offer& offer) {
   Info info(fi_allocinfo());
   if (!info) return info;
   info->addr_format = address_format;
-  describe_messages(*info);
+  describe(*info, offer);
   info->ep_attr->type = FI_EP_RDM;
   info->ep_attr->protocol = protocol;
   info->ep_attr->protocol_version = 1;
@@ -129,11 +145,7 @@ Info describe() {
   return info;
 }
 
-// Each says what it is about when it cannot be met, of an endpoint for messages or one for remote memory.
-struct Offer {
-  std::uint64_t caps, order, send_flags;
-  std::size_t remote_pieces;
-};
+// Each says what it is about when it cannot be met.
 
 const char* unmet(const fi_tx_attr& wanted, const Offer& offer) {
   if (wanted.caps & ~offer.caps) return "a capability of transmission";
@@ -183,8 +195,7 @@ const char* unmet_by_remote_memory(const fi_info& hints) {
 
 const char* unmet(const fi_info& hints) {
   const bool remote = is_for_remote_memory(hints.caps);
-  const Offer offer = remote ? Offer{remote_capabilities, remote_order, send_flags & ~FI_REMOTE_CQ_DATA, 1}
-                             : Offer{capabilities, FI_ORDER_SAS, send_flags, 0};
+  const Offer& offer = offer_for(&hints);
   if (hints.caps & ~offer.caps) return "a capability";
   if (hints.addr_format != FI_FORMAT_UNSPEC && hints.addr_format != address_format)
     return "another format of addresses";
@@ -204,10 +215,8 @@ void adapt(fi_info& info, const fi_info& hints) {
   if (hints.caps) {
     std::uint64_t caps = hints.caps | FI_LOCAL_COMM | FI_REMOTE_COMM;
     constexpr std::uint64_t directions = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
-    if (is_for_remote_memory(caps))
-      caps |= (caps & directions) != 0 ? 0 : directions;
-    else if (!(caps & (FI_SEND | FI_RECV)))
-      caps |= FI_SEND | FI_RECV;
+    if (is_for_remote_memory(caps)) caps |= (caps & directions) != 0 ? 0 : directions;
+    if (is_for_messages(caps) && !(caps & (FI_SEND | FI_RECV))) caps |= FI_SEND | FI_RECV;
     info.caps = caps;
     info.tx_attr->caps &= caps;
     info.rx_attr->caps &= caps;
@@ -255,9 +264,8 @@ int get_info(std::uint32_t version, const char* node, const char* service, std::
             "parc's endpoints are not found by host and service, but by the addresses that they give\n");
     return -FI_ENODATA;
   }
-  Info made = describe();
+  Info made = describe(offer_for(hints));
   if (!made) return -FI_ENOMEM;
-  if (hints && is_for_remote_memory(hints->caps)) describe_remote_memory(*made);
   made->fabric_attr->api_version = version;
   if (hints) adapt(*made, *hints);
   if (named && !set_destination(*made, *named)) return -FI_ENOMEM;

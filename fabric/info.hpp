@@ -14,12 +14,15 @@ inline constexpr std::size_t max_pieces = 64;      // of a message; libparc take
 inline constexpr std::size_t inject_bytes = 16384; // all writes are copied: a limit on what waits
 inline constexpr std::uint64_t capabilities = FI_MSG | FI_TAGGED | FI_SEND | FI_RECV | FI_MULTI_RECV |
                                               FI_DIRECTED_RECV | FI_SOURCE | FI_LOCAL_COMM | FI_REMOTE_COMM;
-// Of endpoints for remote memory, which are beside those for messages.
+// Of endpoints for remote memory. One may be for both.
 inline constexpr std::uint64_t remote_capabilities = FI_RMA | FI_ATOMIC | FI_READ | FI_WRITE |
                                                      FI_REMOTE_READ | FI_REMOTE_WRITE | FI_LOCAL_COMM |
                                                      FI_REMOTE_COMM;
 [[nodiscard]] inline constexpr bool is_for_remote_memory(std::uint64_t caps) {
   return (caps & (FI_RMA | FI_ATOMIC)) != 0;
+}
+[[nodiscard]] inline constexpr bool is_for_messages(std::uint64_t caps) {
+  return (caps & (FI_MSG | FI_TAGGED)) != 0 || !is_for_remote_memory(caps);
 }
 // Flags that calls may have by themselves, or by an endpoint's default.
 inline constexpr std::uint64_t send_flags = FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE |

@@ -42,6 +42,8 @@ bool gets_are_released() {
 int expose(MemoryRegion& region, const iovec& memory, std::uint64_t access) {
   const unsigned rights = ((access & FI_REMOTE_READ) != 0 ? PARC_MAY_GET : 0u) |
                           ((access & FI_REMOTE_WRITE) != 0 ? PARC_MAY_PUT : 0u) | PARC_MAY_ANYBODY;
+  if (memory.iov_base == nullptr && memory.iov_len != 0)
+    return -FI_EINVAL; // MPICH tries, for dynamic windows
   int code = PARC_EINVAL;
   while (code == PARC_EINVAL) { // the number may be in use
     if (getrandom(&region.key, sizeof region.key, 0) != sizeof region.key) return -FI_EAGAIN;

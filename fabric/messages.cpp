@@ -60,7 +60,7 @@ ssize_t msg_sendv(fid_ep* of, const iovec* pieces, void**, std::size_t count, fi
   return send(of, {.pieces = {pieces, count},
                    .address = to,
                    .context = context,
-                   .flags = object_of<Endpoint>(of).send_flags});
+                   .flags = object_of<Endpoint>(of).message_flags});
 }
 
 ssize_t msg_sendmsg(fid_ep* of, const fi_msg* message, std::uint64_t flags) {
@@ -75,7 +75,7 @@ ssize_t msg_send_one(fid_ep* of, const void* buffer, std::size_t length, std::ui
                    .address = to,
                    .data = data,
                    .context = context,
-                   .flags = object_of<Endpoint>(of).send_flags | with_data});
+                   .flags = object_of<Endpoint>(of).message_flags | with_data});
 }
 
 ssize_t msg_senddata(fid_ep* of, const void* buffer, std::size_t length, void*, std::uint64_t data,
@@ -131,7 +131,7 @@ ssize_t tagged_sendv(fid_ep* of, const iovec* pieces, void**, std::size_t count,
                    .address = to,
                    .tag = tag,
                    .context = context,
-                   .flags = object_of<Endpoint>(of).send_flags,
+                   .flags = object_of<Endpoint>(of).message_flags,
                    .tagged = true});
 }
 
@@ -147,7 +147,7 @@ ssize_t tagged_send_one(fid_ep* of, const void* buffer, std::size_t length, std:
                    .tag = tag,
                    .data = data,
                    .context = context,
-                   .flags = object_of<Endpoint>(of).send_flags | with_data,
+                   .flags = object_of<Endpoint>(of).message_flags | with_data,
                    .tagged = true});
 }
 

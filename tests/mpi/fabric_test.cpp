@@ -78,6 +78,11 @@ BOOST_AUTO_TEST_CASE(remote_memory_is_reached_without_its_program) {
   check_both("remote", 2);
 }
 
+BOOST_AUTO_TEST_CASE(an_endpoint_may_be_for_both) {
+  check_both("both", 1);
+  check_both("both", 2);
+}
+
 BOOST_AUTO_TEST_CASE(remote_data_is_there_where_it_was_sent) {
   check_both("data", 1);
   check_both("data", 2);
