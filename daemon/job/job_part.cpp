@@ -216,6 +216,13 @@ std::vector<std::string> JobPart::variables(std::uint32_t local) const {
       all.push_back(variable);
   }
   all.push_back(fmt::format("PMIX_RANK={}", mine_[local]));
+  // As mpirun has them, for what looks there before MPI is begun (h5py, scripts that choose a device).
+  for (const auto& [name, value] : {std::pair<const char*, std::size_t>{"RANK", mine_[local]},
+                                    {"SIZE", plan_.size},
+                                    {"LOCAL_RANK", local},
+                                    {"LOCAL_SIZE", mine_.size()},
+                                    {"NODE_RANK", local}})
+    all.push_back(fmt::format("OMPI_COMM_WORLD_{}={}", name, value));
   return all;
 }
 
