@@ -15,7 +15,7 @@ class Measurement {
 public:
   Measurement(const Scene& scene, const Hosts& hosts, Progress& progress)
       : scene_(scene), hosts_(hosts), progress_(progress), runner_(hosts, scene.ranks, scene.socket_buffer),
-        work_(scene.granularities.size(), 1) {}
+        work_(scene.granularities.size(), 1), column_ms_(scene.granularities.size(), 0) {}
 
   Result<Results> all() {
     PARC_TRY(find_classes());
@@ -30,6 +30,7 @@ public:
     }
     results_.rows = make_rows(scene_, work_, samples_, hosts_.emulated());
     results_.relay_cpu = runner_.relay_cpu();
+    if (scene_.asleep) results_.note += "Ranks slept for as long as they would have calculated (--asleep).\n";
     if (left_out_ > 0) results_.note += fmt::format("{} runs were left out: the time was up.\n", left_out_);
     return std::move(results_);
   }
@@ -59,6 +60,13 @@ private:
         progress_.begin(0, fmt::format("calibrating {} bytes", g.points * sizeof(double)));
         PARC_TRY(exchange, runner_.run({"exchange", g.points, g.columns, 1, 5}));
         t_com[g.points] = exchange.step_ms;
+      }
+      if (scene_.asleep) {
+        column_ms_[i] = g.gamma * t_com[g.points] / static_cast<double>(g.columns);
+        estimates_.push_back({g.gamma * t_com[g.points] / 1e3, t_com[g.points] / 1e3});
+        continue;
+      }
+      if (!point_ms.contains(g.points)) {
         constexpr double guess_ms = 0.7e-6, long_enough_ms = 20;
         const int work = std::max(1, static_cast<int>(long_enough_ms / (guess_ms * all_points)));
         PARC_TRY(calc, runner_.run({"calc", g.points, g.columns, work, 5}));
@@ -149,7 +157,8 @@ private:
             g.columns,
             work_[granularity],
             steps(granularity, variant),
-            variant == "sequential" ? 1 : usual_warm_up};
+            variant == "sequential" ? 1 : usual_warm_up,
+            column_ms_[granularity]};
   }
 
   [[nodiscard]] std::string describe(int repeat, std::size_t granularity, bool realtime) const {
@@ -195,6 +204,7 @@ private:
   Runner runner_;
   std::vector<bool> classes_;                        // real-time or not, in this order
   std::vector<int> work_;                            // of each granularity
+  std::vector<double> column_ms_;                    // likewise, where ranks sleep
   std::vector<std::pair<double, double>> estimates_; // seconds: t_calc, t_com
   Samples samples_;
   Results results_;

@@ -23,6 +23,7 @@ Scene scene_of(const Options& options, std::string preset, std::vector<std::stri
   scene.ranks = options.ranks;
   scene.steps = options.steps;
   scene.variants = std::move(variants);
+  scene.asleep = options.asleep;
   return scene;
 }
 
@@ -90,6 +91,8 @@ void describe(CLI::App& app, Options& options) {
   app.add_option("--ranks", options.ranks, "Ranks, each on a host of its own")
       ->check(CLI::Range(2, 26))
       ->capture_default_str();
+  app.add_flag("--asleep", options.asleep,
+               "Ranks sleep for as long as they would calculate: where cores are shared with others");
   app.add_option("--json", options.json, "Write every figure to this file");
   app.add_option("--out", options.directory, "Directory for the table of all cases and the pictures")
       ->capture_default_str();

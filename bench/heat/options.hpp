@@ -11,6 +11,7 @@ namespace parc::heat::demo {
 struct Options {
   bool quick = false;
   bool paper = false;
+  bool asleep = false; // ranks, for as long as they would calculate
   std::string preset = "wan";
   std::string rtt, rate;
   std::size_t columns = 0; // 0: as the scenes have it

@@ -35,6 +35,7 @@ std::vector<Command> Runner::commands(const Run& what) const {
                   "--work",        std::to_string(what.work),
                   "--steps",       std::to_string(what.steps),
                   "--warm-up",     std::to_string(what.warm_up)};
+  if (what.column_ms > 0) heat.insert(heat.end(), {"--column-ms", fmt::format("{:.6f}", what.column_ms)});
   if (what.variant == "ping-pong" || over_parc(what.variant)) heat.push_back("--check");
   if (early && early->towards) heat.push_back("--towards");
   if (!what.field.empty()) heat.insert(heat.end(), {"--field", what.field});

@@ -19,6 +19,7 @@ struct Run {
   int work = 1;
   int steps = 10;
   int warm_up = usual_warm_up;
+  double column_ms = 0;   // that ranks sleep in place of calculating
   std::string field = {}; // file for the temperatures; empty: none
 };
 

@@ -29,8 +29,9 @@ struct Scene {
   std::vector<Granularity> granularities;
   int steps = 0; // of a run; 0: as many as fill a moment
   int repeats = 3;
-  double seconds = 0; // no run begins that would end later; 0: no limit
-  std::string field;  // file for the temperatures of a plate made for looking at; empty: none
+  double seconds = 0;  // no run begins that would end later; 0: no limit
+  std::string field;   // file for the temperatures of a plate made for looking at; empty: none
+  bool asleep = false; // ranks sleep for as long as they would calculate
 };
 
 // One row of the table: medians over all repeats.
@@ -66,7 +67,7 @@ void to_json(nlohmann::json& json, const Row& row);
 void from_json(const nlohmann::json& json, Row& row);
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Granularity, points, columns, gamma, both_classes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Scene, preset, rtt, rate, ranks, socket_buffer, variants, granularities,
-                                   steps, repeats, seconds, field)
+                                   steps, repeats, seconds, field, asleep)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Results, rows, relay_cpu, note)
 
 } // namespace parc::heat::demo

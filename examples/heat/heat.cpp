@@ -43,6 +43,9 @@ void describe(CLI::App& app, Options& options) {
   app.add_option("--work", options.shape.work, "Calculate each column so many times into the same target")
       ->check(CLI::Range(1, 1 << 30))
       ->capture_default_str();
+  app.add_option("--column-ms", options.shape.column_ms,
+                 "Let a column take so long, and sleep for what its calculation leaves of that")
+      ->check(CLI::Range(0.0, 1e6));
   app.add_flag(
       "--towards", options.shape.towards,
       "Odd ranks calculate from right to left, so that two neighbours need each other's border last");

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 #include <utility>
 
 namespace parc::heat {
@@ -87,6 +88,10 @@ void Strip::calculate(std::size_t first, std::size_t last) {
       asm volatile("" ::: "memory");
     }
   }
+  if (shape_.column_ms > 0 && last >= first)
+    std::this_thread::sleep_until(start + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                                              std::chrono::duration<double, std::milli>(
+                                                  shape_.column_ms * static_cast<double>(last - first + 1))));
   calculation_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 

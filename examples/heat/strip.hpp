@@ -24,6 +24,7 @@ struct Shape {
   int ranks = 1;
   int rank = 0;
   int work = 1;         // how often each column is calculated into the same target: the same result, later
+  double column_ms = 0; // what a column takes: what its calculation leaves of that is slept
   bool towards = false; // odd ranks go from right to left: two neighbours meet at their common border
 };
 
