@@ -2,6 +2,7 @@
 #include "fabric/endpoint.hpp"
 
 #include "fabric/info.hpp"
+#include "fabric/memory_region.hpp"
 
 #include <algorithm>
 #include <array>
@@ -281,6 +282,7 @@ ssize_t Endpoint::begin_parts(Request request, Start start, const RemoteTransfer
   request.parts = std::make_shared<PartsLeft>(parts.size(), request.room);
   LocalPieces local(start.pieces);
   std::vector<std::vector<iovec>> pieces;
+  pieces.reserve(parts.size());
   for (const RemotePart& part : parts) pieces.push_back(local.next(part.length));
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const RemotePart& part = parts[i];
