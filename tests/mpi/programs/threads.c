@@ -1,18 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Threads of each rank that send, receive, probe and reduce at once (MPI_THREAD_MULTIPLE).
-#include "report.h"
-
-#include <pthread.h>
+#include "threads.h"
 
 static const MPI_Comm world = MPI_COMM_WORLD;
 enum { threads = 4, rounds = 60, longest = 70000 };
-
-struct thread {
-  pthread_t id;
-  int number;
-  MPI_Comm own; // for its collectives
-  unsigned long long sum;
-};
 
 static void* work(void* given) {
   struct thread* const me = given;
@@ -53,22 +44,6 @@ static void* work(void* given) {
 }
 
 int main(int count, char** words) {
-  int provided = -1;
-  MPI_Init_thread(&count, &words, MPI_THREAD_MULTIPLE, &provided);
-  MPI_Comm_rank(world, &rank);
-  MPI_Comm_size(world, &ranks);
-  expect(provided == MPI_THREAD_MULTIPLE);
-  struct thread each[threads];
-  for (int i = 0; i < threads; ++i) {
-    each[i] = (struct thread){.number = i};
-    MPI_Comm_dup(world, &each[i].own);
-  }
-  for (int i = 0; i < threads; ++i) expect(pthread_create(&each[i].id, NULL, work, &each[i]) == 0);
-  for (int i = 0; i < threads; ++i) {
-    expect(pthread_join(each[i].id, NULL) == 0);
-    say("thread %d: %llu\n", i, each[i].sum);
-    MPI_Comm_free(&each[i].own);
-  }
-  report_end();
-  return 0;
+  void* (*const parts[threads])(void*) = {work, work, work, work};
+  return run_threads(count, words, parts, threads);
 }

@@ -1,17 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Threads of each rank of which each uses another part of MPI at the same time (MPI_THREAD_MULTIPLE):
 // windows, collectives, persistent requests, communicators that come and go.
-#include "report.h"
-
-#include <pthread.h>
+#include "threads.h"
 
 enum { rounds = 40, words = 3000 };
-
-struct thread {
-  pthread_t id;
-  MPI_Comm own;
-  unsigned long long sum;
-};
 
 static int value_of(int of, int round, int at) {
   return of * 1000003 + round * 7919 + at * 31;
@@ -118,24 +110,6 @@ static void* use_communicators(void* given) {
 }
 
 int main(int count, char** arguments) {
-  int provided = -1;
-  MPI_Init_thread(&count, &arguments, MPI_THREAD_MULTIPLE, &provided);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  expect(provided == MPI_THREAD_MULTIPLE);
   void* (*const parts[])(void*) = {use_windows, use_collectives, use_persistent_requests, use_communicators};
-  enum { threads = sizeof parts / sizeof *parts };
-  struct thread each[threads];
-  for (int i = 0; i < threads; ++i) {
-    each[i] = (struct thread){.sum = 0};
-    MPI_Comm_dup(MPI_COMM_WORLD, &each[i].own);
-  }
-  for (int i = 0; i < threads; ++i) expect(pthread_create(&each[i].id, NULL, parts[i], &each[i]) == 0);
-  for (int i = 0; i < threads; ++i) {
-    expect(pthread_join(each[i].id, NULL) == 0);
-    say("thread %d: %llu\n", i, each[i].sum);
-    MPI_Comm_free(&each[i].own);
-  }
-  report_end();
-  return 0;
+  return run_threads(count, arguments, parts, sizeof parts / sizeof *parts);
 }
