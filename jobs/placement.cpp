@@ -96,10 +96,6 @@ private:
 
 } // namespace
 
-std::vector<Run> place_ranks(std::span<const HostSlots> hosts, std::uint32_t size) {
-  return Round(hosts).next(size);
-}
-
 Placement place_all(const RanksOfApps& all, std::vector<HostSlots> hosts) {
   Placement placement{.hosts = std::move(hosts), .runs = {}};
   std::unordered_map<std::string, std::uint32_t> places; // by name

@@ -49,10 +49,6 @@ private:
 // A list of hosts: "a:2,b,[::1]:4".
 [[nodiscard]] Result<std::vector<HostSlots>> parse_hosts(std::string_view text);
 
-// The hosts of ranks 0 to size - 1, as runs: those that follow each other on one host are one. `hosts` is not
-// empty and each has a slot.
-[[nodiscard]] std::vector<Run> place_ranks(std::span<const HostSlots> hosts, std::uint32_t size);
-
 // Some ranks of a job, in the order of all, and on which of its lists of hosts they may be.
 struct RanksOnHosts {
   std::size_t list = 0;
@@ -67,7 +63,7 @@ struct Placement {
   std::vector<Run> runs;
 };
 // All of them: those of one list go on where the last such ones ended. Behind `hosts` there are those that
-// only the lists have, in the order of their first ranks. Lists are as for place_ranks().
+// only the lists have, in the order of their first ranks. No list is empty, and each host has a slot.
 [[nodiscard]] Placement place_all(const RanksOfApps& all, std::vector<HostSlots> hosts = {});
 
 } // namespace parc

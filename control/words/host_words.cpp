@@ -10,7 +10,7 @@
 namespace parc::control {
 namespace {
 
-// After how many ranks their hosts come round again, as place_ranks() makes them.
+// After how many ranks their hosts come round again, as place_all() makes them.
 std::size_t period_of(std::span<const std::uint32_t> hosts) {
   // Knuth, Morris and Pratt: border[i] is how much of the beginning the first i + 1 end with.
   std::vector<std::size_t> border(hosts.size());
@@ -63,6 +63,13 @@ std::optional<std::vector<std::string>> hosts_in(std::string_view words, std::si
   names.reserve(ranks);
   while (names.size() < ranks) names.push_back(names[names.size() - round]);
   return names;
+}
+
+std::string too_many_host_words(std::size_t bytes) {
+  return fmt::format(
+      "the names of the hosts of its ranks, in their order, take {} bytes, of at most {}: place "
+      "neighbouring ranks on one host, or give hosts shorter names",
+      bytes, most_host_words);
 }
 
 } // namespace parc::control

@@ -16,6 +16,8 @@ namespace parc::control {
 // The system takes 128 KiB in an environment variable.
 inline constexpr std::size_t most_host_words = 131'000;
 
+[[nodiscard]] std::string too_many_host_words(std::size_t bytes); // a sentence for who has started the job
+
 // `host_of_rank`: places in `names`; not empty. Where the hosts come round again, once round.
 [[nodiscard]] std::string host_words(std::span<const std::uint32_t> host_of_rank,
                                      std::span<const std::string> names);

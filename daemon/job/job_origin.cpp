@@ -210,11 +210,7 @@ void JobOrigin::prepare() {
   }
   departures_ = Departures(plan_.host_of_rank());
   if (const std::size_t size = plan_.hosts_in_words().size(); size > control::most_host_words)
-    return decide(
-        status_failed,
-        fmt::format("the names of the hosts of its ranks, in their order, take {} bytes, of at most {}: "
-                    "place neighbouring ranks on one host, or give hosts shorter names",
-                    size, control::most_host_words));
+    return decide(status_failed, control::too_many_host_words(size));
   for (plan_.self = 0; plan_.self < hosts_.size(); ++plan_.self)
     if (!post_.try_send(*hosts_[plan_.self].link, plan_for(hosts_[plan_.self])))
       return decide(status_failed,

@@ -162,8 +162,8 @@ void JobPart::spawn(const MpiServer::Spawn& wanted) {
   auto request = parse_mpi_spawn(wanted.texts, wanted.apps);
   if (!request) return say(fmt::format("unspawned {}\n", wanted.token));
   const Program& ours = programs_.begin()->second; // it has a server, so it has ranks
-  for (SpawnRequest::App& app :
-       request->apps) // where the job itself runs: other hosts may have that elsewhere
+  // Where the job itself runs: other hosts may have that elsewhere.
+  for (SpawnRequest::App& app : request->apps)
     if (app.directory == ours.directory || app.directory == ours.directory_otherwise) app.directory.clear();
   request->parent = to_text(needs_.peers.describe({protocol::here, endpoint_of_server()}));
   const auto job = std::make_shared<std::uint64_t>(0);

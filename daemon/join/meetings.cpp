@@ -124,10 +124,7 @@ void Meetings::complete(const std::string& name) {
   }
   const std::string hosts = words_of(begun.members);
   if (hosts.size() > control::most_host_words)
-    return dissolve(job,
-                    fmt::format("the names of the hosts of its ranks, in their order, take {} bytes, of at "
-                                "most {}: place neighbouring ranks on one host, or give hosts shorter names",
-                                hosts.size(), control::most_host_words));
+    return dissolve(job, control::too_many_host_words(hosts.size()));
   begun.patience = std::make_unique<Timer>(loop_, [this, job] { begin_or_not(job); });
   begun.patience->set(beginning_s());
   for (const auto& [link, mine] : tokens)

@@ -14,7 +14,7 @@ JobPlan plan_of(const std::vector<HostSlots>& hosts, std::uint32_t size) {
   JobPlan plan;
   for (const HostSlots& host : hosts) plan.hosts.push_back({host.name, 0, {}});
   plan.size = size;
-  plan.runs = place_ranks(hosts, size);
+  plan.runs = parc::place_all({{hosts}, {{0, size}}}).runs;
   return plan;
 }
 

@@ -52,10 +52,10 @@ BOOST_AUTO_TEST_CASE(a_port_is_no_number_of_slots) {
 
 BOOST_AUTO_TEST_CASE(slots_in_order_and_round_again) {
   const auto two = hosts("a:2,b:1");
-  BOOST_TEST((place_ranks(two, 1) == std::vector<Run>{{0, 1}}));
-  BOOST_TEST((place_ranks(two, 3) == std::vector<Run>{{0, 2}, {1, 1}}));
-  BOOST_TEST((place_ranks(two, 7) == std::vector<Run>{{0, 2}, {1, 1}, {0, 2}, {1, 1}, {0, 1}}));
-  BOOST_TEST((place_ranks(hosts("a:3"), 8) == std::vector<Run>{{0, 8}}));
+  BOOST_TEST((place_all({{two}, {{0, 1}}}).runs == std::vector<Run>{{0, 1}}));
+  BOOST_TEST((place_all({{two}, {{0, 3}}}).runs == std::vector<Run>{{0, 2}, {1, 1}}));
+  BOOST_TEST((place_all({{two}, {{0, 7}}}).runs == std::vector<Run>{{0, 2}, {1, 1}, {0, 2}, {1, 1}, {0, 1}}));
+  BOOST_TEST((place_all({{hosts("a:3")}, {{0, 8}}}).runs == std::vector<Run>{{0, 8}}));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

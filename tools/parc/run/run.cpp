@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // parc run: says to the kernel of this host what is to run, and then is the terminal of the job: its output,
 // its signals, its exit status.
-#include "jobs/program.hpp"
-#include "system/environment.hpp"
 #include "system/start_kernel.hpp"
 #include "tools/parc/advice/advice.hpp"
 #include "tools/parc/hosts/hosts.hpp"
@@ -23,13 +21,9 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <poll.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 
 namespace parc::tools {
 namespace {
