@@ -4,7 +4,7 @@
 // made:
 //
 //   struct Taken {
-//     static constexpr KernelMessage kind = KernelMessage::taken;
+//     static constexpr Kind kind = Kind::taken;
 //     std::uint64_t job = 0;
 //     std::uint32_t rank = 0;
 //     static constexpr auto fields() {

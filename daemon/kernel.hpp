@@ -3,8 +3,8 @@
 // jobs, tools) and is the only place that knows them all: it gives each what it uses, and tells one what
 // another has to say.
 //
-// Invariants: it never blocks but in Rest; each step of the turn has a budget and says how much it did; what
-// an actor has to tell others waits for the step's end (Loop::after_step), so no actor is re-entered.
+// Invariants: it never blocks but in IdlePolicy; each step of the turn has a budget and says how much it did;
+// what an actor has to tell others waits for the step's end (Loop::after_step), so no actor is re-entered.
 #pragma once
 
 #include "daemon/base/complaint.hpp"

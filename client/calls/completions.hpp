@@ -50,7 +50,7 @@ private:
   Sleep& sleep_;
   LateReads& late_reads_;
 
-  // Taken before those of operations, and under Rest's: nothing that can be guarded is touched under it.
+  // Taken before those of operations, and under Sleep's: nothing that can be guarded is touched under it.
   std::mutex lock_;
   using List = std::vector<parc_op, OwnMemory<parc_op>>;
   // Under lock_, not reported yet; some may have been, or be in there twice.

@@ -4,7 +4,7 @@
 // Signal safety. resolve() runs at any instruction that touches memory, with the program's locks as they are,
 // but never inside lock_: what holds that touches nothing that can be guarded, and lets no handler of the
 // program interrupt it. So the handler may take lock_, which is held for as long as some mprotects take, and
-// waits for arrivals without it. It allocates nothing, and what it waits by (Rest) is made for that.
+// waits for arrivals without it. It allocates nothing, and what it waits by (Sleep) is made for that.
 #include "client/early/guards.hpp"
 
 #include "client/base/pages.hpp"

@@ -3,7 +3,7 @@
 // envelopes go this way, too, and the kernel copies their bytes. All messages of a pair go one way, so their
 // order is that of the writes. There is none of this where the kernel is asked for everything (`local =
 // kernel`), and a program whose waits are released at once (PARC_RELEASE_FULL) sends nothing this way: what
-// it must hold back the kernel holds. Threads: any, as the calls of parc.h. Only what Rest asks for is
+// it must hold back the kernel holds. Threads: any, as the calls of parc.h. Only what Sleep asks for is
 // async-signal-safe.
 #pragma once
 
@@ -86,7 +86,7 @@ public:
   // those that depart need nothing.
   void close();
 
-  // Of LocalProgress, as Rest asks for it.
+  // Of LocalProgress, as Sleep asks for it.
   bool progress() override;
   void look() override;
   void spread() override { inbox_.spread(); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a program polls beside its own descriptors (parc_descriptor): the kernel's pipe, and a bell of ours
 // for when a thread of this program has taken the kernel's bell off the pipe. Both are behind one epoll
-// descriptor, which is made when it is asked for. Threads: one at a time (Rest's lock).
+// descriptor, which is made when it is asked for. Threads: one at a time (Sleep's lock).
 #pragma once
 
 #include "system/error.hpp"

@@ -23,8 +23,8 @@ public:
 
   // Hands a request to the kernel; what it refers to must be written. `least` is the sleep that it may not
   // let be: a read has nothing to move while no message waits, and whatever brings one wakes the kernel,
-  // which takes requests first. Whoever waits rings for what it has not taken (Rest). Waits while the ring is
-  // full. False: the kernel has gone, or the ring is closed.
+  // which takes requests first. Whoever waits rings for what it has not taken (Sleep). Waits while the ring
+  // is full. False: the kernel has gone, or the ring is closed.
   [[nodiscard]] bool push(const shm::Request& request, shm::Sleep least = shm::Sleep::deep);
   // The same, and closes the ring behind it, in one step.
   [[nodiscard]] bool push_last(const shm::Request& request);

@@ -3,11 +3,9 @@
 // that is lost leaves somebody asleep with work to do, and a watchdog then says who and ends the test.
 //
 //   requests      threads push through Ring; the consumer sleeps by the rules of shm/doorbell.hpp. Every
-//   request comes
-//                 once, whole, and in the order of its thread.
-//   completions   threads wait through Rest, each for its own operation, some with a limit that passes; the
-//   kernel
-//                 finishes them in an order of its own and rings. Once without polling, once with it.
+//                 request comes once, whole, and in the order of its thread.
+//   completions   threads wait through Sleep, each for its own operation, some with a limit that passes; the
+//                 kernel finishes them in an order of its own and rings. Once without polling, once with it.
 //
 // Usage: stress_test [ROUNDS], by default 100,000.
 #include "client/operation/sleep.hpp"
