@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <random>
 #include <set>
 #include <sstream>
@@ -91,6 +93,44 @@ struct Job {
     BOOST_TEST(after.wait() == 0);
     BOOST_TEST(after.errors() == "");
   }
+};
+
+// Programs that serve windows to those of other jobs.
+struct Windows : Job {
+  const std::string file = hosts.directory() + "/address";
+  int word = 0; // each asker has its own
+
+  Process serve(std::size_t on) {
+    Process server = hosts.run({"-n", "1", program, "serve", file}, on);
+    BOOST_REQUIRE(eventually([&] { return std::filesystem::exists(file); }));
+    return server;
+  }
+  Process start_asker(const std::string& what, std::size_t on) {
+    word += 2;
+    return hosts.run({"-n", "2", program, what, file, std::to_string(word - 2)}, on);
+  }
+  // Their processes, once both have got, put and added something.
+  std::vector<pid_t> wait_for(Process& askers) {
+    std::vector<pid_t> ranks;
+    BOOST_REQUIRE(eventually([&] {
+      std::istringstream text(askers.output());
+      ranks.assign(std::istream_iterator<pid_t>(text), {});
+      return ranks.size() == 2 || !askers.running();
+    }));
+    BOOST_REQUIRE_MESSAGE(askers.running(), askers << hosts);
+    seen.insert(ranks.begin(), ranks.end());
+    return ranks;
+  }
+  // Those that were not killed have found nothing wrong.
+  void end(Process& askers, Process& server, std::size_t on) {
+    std::ofstream(file + ".over").close();
+    BOOST_TEST(askers.wait() == 0, askers << hosts);
+    Process stop = hosts.run({"-n", "1", program, "stop", file}, on);
+    BOOST_TEST(stop.wait() == 0, stop << hosts);
+    BOOST_TEST(server.wait() == 0, server << hosts);
+  }
+
+  static constexpr const char* program = PARC_TEST_PROGRAMS "/strange_windows";
 };
 
 bool contains(const std::string& text, const std::string& part) {
@@ -213,6 +253,61 @@ BOOST_AUTO_TEST_CASE(one_of_those_that_get_from_each_other) {
     BOOST_TEST((status == 128 + SIGKILL || status == 128 + SIGABRT || status == 3), status << run);
     BOOST_TEST(eventually([&] { return hosts.ranks().empty(); }));
   }
+  check_nothing_left();
+  check_kernels_work();
+}
+
+// Whose gets, puts and atomic operations are under way.
+BOOST_FIXTURE_TEST_CASE(one_that_uses_windows_of_another_host, Windows) {
+  std::mt19937 random(20261201);
+  Process server = serve(1);
+  Process others = start_asker("ask", 0);
+  wait_for(others);
+  for (int round = 0; round < 20; ++round) {
+    Process askers = start_asker("ask", 0);
+    const std::vector<pid_t> ranks = wait_for(askers);
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 20'000)); // the moment, not a condition
+    kill(ranks[random() % 2], SIGKILL);
+    BOOST_TEST(askers.wait() == 128 + SIGKILL, askers);
+    BOOST_REQUIRE_MESSAGE(server.running() && others.running(), server << others << hosts);
+  }
+  end(others, server, 0);
+  BOOST_TEST(eventually([&] { return hosts.status(0)["sessions"].empty(); }));
+  BOOST_TEST(eventually([&] { return hosts.status(1)["sessions"].empty(); }));
+  check_nothing_left();
+  check_kernels_work();
+}
+
+BOOST_FIXTURE_TEST_CASE(the_kernel_of_windows_that_others_use, Windows) {
+  for (int round = 0; round < 3; ++round) {
+    Process server = serve(1);
+    Process askers = start_asker("lose", 0);
+    wait_for(askers);
+    hosts[1].kernel().signal(SIGKILL);
+    BOOST_TEST(askers.wait() == 0, askers << hosts);
+    BOOST_TEST(server.wait() == 125, server);
+    BOOST_TEST(hosts[1].kernel().wait() == 128 + SIGKILL);
+    std::filesystem::remove(file);
+    check_nothing_left();
+    hosts[1].start();
+  }
+  check_kernels_work();
+}
+
+BOOST_FIXTURE_TEST_CASE(the_kernel_of_those_that_use_windows, Windows) {
+  Process server = serve(1);
+  Process others = start_asker("ask", 1);
+  wait_for(others);
+  for (int round = 0; round < 3; ++round) {
+    Process askers = start_asker("ask", 0);
+    wait_for(askers);
+    hosts[0].kernel().signal(SIGKILL);
+    BOOST_TEST(askers.wait() == 125, askers);
+    BOOST_TEST(hosts[0].kernel().wait() == 128 + SIGKILL);
+    BOOST_REQUIRE_MESSAGE(server.running() && others.running(), server << others << hosts);
+    hosts[0].start();
+  }
+  end(others, server, 1);
   check_nothing_left();
   check_kernels_work();
 }
