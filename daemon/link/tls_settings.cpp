@@ -65,6 +65,17 @@ bool is_of_other_key(unsigned long error) {
   }
 }
 
+// Here, of what is offered; and over there, of what this side offers.
+bool is_of_other_version(unsigned long error) {
+  if (ERR_GET_LIB(error) != ERR_LIB_SSL) return false;
+  switch (ERR_GET_REASON(error)) {
+  case SSL_R_UNSUPPORTED_PROTOCOL:
+  case SSL_R_VERSION_TOO_LOW:
+  case SSL_AD_REASON_OFFSET + SSL_AD_PROTOCOL_VERSION: return true;
+  default: return false;
+  }
+}
+
 void TlsSettings::Free::operator()(SSL* tls) const {
   SSL_free(tls);
 }

@@ -51,5 +51,7 @@ private:
 
 // Whether the last failure of the library, in this thread, says that the two sides hold other keys.
 [[nodiscard]] bool is_of_other_key(unsigned long error);
+// The same of the versions of TLS that they speak.
+[[nodiscard]] bool is_of_other_version(unsigned long error);
 
 } // namespace parc::daemon

@@ -251,6 +251,9 @@ Error TlsStream::why_refused() const {
   if (stage_ == Stage::greeting && is_of_other_key(what))
     return error(EKEYREJECTED,
                  "the kernel there does not hold the key of this host; both need the same key file");
+  if (stage_ == Stage::greeting && is_of_other_version(what))
+    return error(EPROTO, "the other side {}, and links have no other",
+                 side_ == Side::accepts ? "offers a version of TLS before 1.3" : "takes no TLS 1.3");
   const char* const words = ERR_reason_error_string(what);
   return error(EPROTO, "its encryption is not right: {}", words != nullptr ? words : "it says no more");
 }

@@ -235,6 +235,46 @@ BOOST_AUTO_TEST_CASE(what_is_said_twice_is_refused) {
   BOOST_TEST(mentions(two.acceptor, how, "encryption is not right"));
 }
 
+BOOST_AUTO_TEST_CASE(what_is_reordered_on_the_way_is_refused) {
+  Connection two;
+  Transfer how;
+  BOOST_TEST(two.go(two.dialer, two.acceptor, "hello", how) == "hello");
+  std::array<Bytes, 2> records;
+  for (Bytes& each : records) {
+    (void)Connection::write(two.dialer, "one of two");
+    each = std::exchange(two.to_acceptor, {});
+  }
+  for (const std::size_t which : {1u, 0u})
+    two.to_acceptor.insert(two.to_acceptor.end(), records[which].begin(), records[which].end());
+  BOOST_TEST(Connection::read(two.acceptor, how).empty());
+  BOOST_TEST(mentions(two.acceptor, how, "encryption is not right"));
+}
+
+// Who holds the key and offers no more than TLS 1.2: another program, or who is on the way and would have
+// something weaker.
+BOOST_AUTO_TEST_CASE(an_older_version_is_refused) {
+  Connection two;
+  const auto other = two.one_->make();
+  BIO* const out = BIO_new(BIO_s_mem());
+  SSL_set_bio(other.get(), BIO_new(BIO_s_mem()), out);
+  BOOST_REQUIRE(SSL_set_min_proto_version(other.get(), TLS1_2_VERSION) == 1);
+  BOOST_REQUIRE(SSL_set_max_proto_version(other.get(), TLS1_2_VERSION) == 1);
+  BOOST_REQUIRE(SSL_set_cipher_list(other.get(), "ALL") == 1);
+  SSL_set_connect_state(other.get());
+  (void)SSL_do_handshake(other.get());
+  std::array<std::byte, 4096> said;
+  const int bytes = BIO_read(out, said.data(), static_cast<int>(said.size()));
+  BOOST_REQUIRE(bytes > 0);
+  two.to_acceptor.assign(said.begin(), said.begin() + bytes);
+  const Transfer how = Connection::write(two.acceptor, "in clear");
+  BOOST_TEST(mentions(two.acceptor, how, "offers a version of TLS before 1.3, and links have no other"),
+             two.acceptor.describe(how.code));
+  // What it is told, a kernel would understand.
+  const Transfer heard = Connection::write(two.dialer, "hello");
+  BOOST_TEST(mentions(two.dialer, heard, "takes no TLS 1.3, and links have no other"),
+             two.dialer.describe(heard.code));
+}
+
 // Who does not encrypt reads why in the language of all versions.
 BOOST_AUTO_TEST_CASE(a_kernel_that_does_not_encrypt) {
   Connection two;
