@@ -70,11 +70,12 @@ void Engine::look_at_atomics() {
   for (std::size_t i = 0; i < asked_atomics_.size();) {
     const AskedAtomic& asked = asked_atomics_[i];
     std::uint64_t before = 0;
-    if (!asked.word.of->operate(asked.word.at, asked.atomic, asked.name, before)) {
+    const Operated how = asked.word.of->operate(asked.word.at, asked.atomic, asked.name, before);
+    if (how == Operated::not_yet) {
       ++i;
       continue;
     }
-    end_atomic(i, before);
+    end_atomic(i, how == Operated::made ? std::optional(before) : std::nullopt);
     i = 0; // what was behind it may have asked for others
   }
 }

@@ -18,6 +18,13 @@ namespace parc::protocol {
 
 struct Atomic;
 
+// What has become of an atomic operation that another process makes.
+enum class Operated : std::uint8_t {
+  not_yet,
+  made,
+  no_word, // none is there that may be stored into
+};
+
 // Memory of another process, by its own addresses. Where it cannot be reached from here its process copies it
 // itself, which takes a while. That is asked for, under a name, by calls that have one; the same call is made
 // again until it returns true. One copy is under way at a time.
@@ -32,9 +39,10 @@ public:
                                   std::uint64_t name) = 0;
   [[nodiscard]] virtual bool write(std::byte* to, const std::byte* from, std::uint64_t length,
                                    std::uint64_t name) = 0;
-  // An atomic operation, which its process alone can make: asked for as a copy is. `before`: what was there.
-  [[nodiscard]] virtual bool operate(std::byte* word, const Atomic& atomic, std::uint64_t name,
-                                     std::uint64_t& before) = 0;
+  // An atomic operation, which its process alone can make: asked for as a copy is, until it is over.
+  // `before`: what was there, where it is made.
+  [[nodiscard]] virtual Operated operate(std::byte* word, const Atomic& atomic, std::uint64_t name,
+                                         std::uint64_t& before) = 0;
   // A copy of another name is under way.
   [[nodiscard]] virtual bool busy(std::uint64_t name) const = 0;
   // Rows of it, each `stride` behind the one before, which lie together here: as read and write without a

@@ -24,7 +24,7 @@ namespace parc::shm {
 using protocol::MessageFlags;
 
 inline constexpr std::uint64_t control_magic = 0x6c72746363726170; // "parcctrl"
-inline constexpr std::uint32_t layout_version = 26;
+inline constexpr std::uint32_t layout_version = 27;
 inline constexpr std::uint32_t request_slots = 1024; // a power of two
 inline constexpr std::uint32_t read_slots = 1024;    // in the first block of the tables, as write_slots
 inline constexpr std::uint32_t write_slots = 1024;
@@ -348,7 +348,11 @@ struct Bounce {
   enum class What : std::uint32_t {
     fetch,   // from P's memory into `bytes`
     store,   // back
-    operate, // a protocol::Atomic in `bytes`; P leaves there what was before
+    operate, // a protocol::Atomic in `bytes`; P leaves Operated there
+  };
+  struct Operated {
+    std::uint64_t before; // what was there
+    std::uint64_t made;   // 0: there is no such word, or it may not be stored into
   };
   // K, release: the number of the copy and whether it is wanted. A copy that is wanted no more is answered,
   // too, but not made: its memory may be gone.

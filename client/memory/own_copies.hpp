@@ -2,7 +2,7 @@
 // The program's end of shm::Bounce: copies of its own memory, and operations on words of it, that the kernel
 // asks for, as it does not reach that. Only here is it known what there is of it: a page that is closed is
 // opened by whatever handler the program has for that, and where there is none the program dies as it would
-// of a memcpy.
+// of a memcpy. A word is of a window: as for gets and puts, where it cannot be reached it is not there.
 //
 // Why no memory is touched that is the program's again. The kernel takes back what it has asked for before it
 // says that the operation is over, or handed over. Who learns of that makes a fence and looks whether a copy
@@ -45,8 +45,8 @@ private:
     return shm::number_asked(control_.bounce.asked.load(std::memory_order_acquire)) !=
            control_.bounce.answered.load(std::memory_order_relaxed);
   }
-  [[nodiscard]] bool copy(); // false: another thread is at it, or the kernel has gone
-  void operate(std::byte* word);
+  [[nodiscard]] bool copy();     // false: another thread is at it, or the kernel has gone
+  void operate(std::byte* word); // or says that no such word is there
 
   __attribute__((tls_model("initial-exec"))) static thread_local bool inside_;
 

@@ -37,16 +37,19 @@ bool Bounce::write(std::uint64_t to, const std::byte* from, std::uint32_t length
   return asks = true, false;
 }
 
-bool Bounce::operate(std::uint64_t word, const protocol::Atomic& atomic, std::uint64_t name,
-                     std::uint64_t& before, bool& asks) {
+protocol::Operated Bounce::operate(std::uint64_t word, const protocol::Atomic& atomic, std::uint64_t name,
+                                   std::uint64_t& before, bool& asks) {
+  using protocol::Operated;
   if (take(name, shm::Bounce::What::operate)) {
-    std::memcpy(&before, shared_.bytes, sizeof before);
-    return true;
+    shm::Bounce::Operated how;
+    std::memcpy(&how, shared_.bytes, sizeof how);
+    before = how.before;
+    return how.made != 0 ? Operated::made : Operated::no_word;
   }
-  if (state_ != State::idle) return false;
+  if (state_ != State::idle) return Operated::not_yet;
   std::memcpy(shared_.bytes, &atomic, sizeof atomic);
   ask(word, sizeof atomic, name, shm::Bounce::What::operate);
-  return asks = true, false;
+  return asks = true, Operated::not_yet;
 }
 
 void Bounce::ask(std::uint64_t address, std::uint32_t length, std::uint64_t name, shm::Bounce::What what) {

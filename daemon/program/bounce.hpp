@@ -7,6 +7,7 @@
 // it at any moment. What is not wanted any more is taken back before anybody hears that its memory is free.
 #pragma once
 
+#include "protocol/pieces.hpp"
 #include "protocol/wire.hpp"
 #include "shm/layout.hpp"
 
@@ -26,8 +27,8 @@ public:
                           bool& asks);
   [[nodiscard]] bool write(std::uint64_t to, const std::byte* from, std::uint32_t length, std::uint64_t name,
                            bool& asks);
-  [[nodiscard]] bool operate(std::uint64_t word, const protocol::Atomic& atomic, std::uint64_t name,
-                             std::uint64_t& before, bool& asks);
+  [[nodiscard]] protocol::Operated operate(std::uint64_t word, const protocol::Atomic& atomic,
+                                           std::uint64_t name, std::uint64_t& before, bool& asks);
   [[nodiscard]] bool busy(std::uint64_t name) const { return state_ != State::idle && name_ != name; }
   void forget(std::uint64_t name);
 

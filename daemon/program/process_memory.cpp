@@ -99,12 +99,13 @@ int ProcessMemory::give_rows(std::byte* first, const std::byte* from, const prot
   return 0;
 }
 
-bool ProcessMemory::operate(std::byte* word, const protocol::Atomic& atomic, std::uint64_t name,
-                            std::uint64_t& before) {
+protocol::Operated ProcessMemory::operate(std::byte* word, const protocol::Atomic& atomic, std::uint64_t name,
+                                          std::uint64_t& before) {
   bool asks = false;
-  const bool made = bounce_.operate(reinterpret_cast<std::uintptr_t>(word), atomic, name, before, asks);
+  const protocol::Operated how =
+      bounce_.operate(reinterpret_cast<std::uintptr_t>(word), atomic, name, before, asks);
   if (asks) events_.asks();
-  return made;
+  return how;
 }
 
 bool ProcessMemory::read(std::byte* to, const std::byte* from, std::uint64_t length, std::uint64_t name) {

@@ -38,8 +38,8 @@ public:
                           std::uint64_t name) override;
   [[nodiscard]] bool write(std::byte* to, const std::byte* from, std::uint64_t length,
                            std::uint64_t name) override;
-  [[nodiscard]] bool operate(std::byte* word, const protocol::Atomic& atomic, std::uint64_t name,
-                             std::uint64_t& before) override;
+  [[nodiscard]] protocol::Operated operate(std::byte* word, const protocol::Atomic& atomic,
+                                           std::uint64_t name, std::uint64_t& before) override;
   [[nodiscard]] bool busy(std::uint64_t name) const override { return bounce_.busy(name); }
   void forget(std::uint64_t name) override { bounce_.forget(name); }
 
@@ -90,8 +90,8 @@ public:
                                 std::int64_t stride, std::uint64_t count) override {
     return reached(process_.give_rows(first, from, {row, stride}, count));
   }
-  [[nodiscard]] bool operate(std::byte* word, const protocol::Atomic& atomic, std::uint64_t name,
-                             std::uint64_t& before) override {
+  [[nodiscard]] protocol::Operated operate(std::byte* word, const protocol::Atomic& atomic,
+                                           std::uint64_t name, std::uint64_t& before) override {
     return process_.operate(word, atomic, name, before);
   }
   [[nodiscard]] bool busy(std::uint64_t /*name*/) const override { return false; }

@@ -36,7 +36,8 @@ extern "C" {
  * to parc_free before; or any other that the program may read and, with PARC_MAY_PUT, write, and that stays
  * there. Of other memory the kernel makes one copy more, and atomic operations on it are made by a thread of
  * this process, which this call makes: they wait while it is stopped. So such a program has several threads
- * (parc_set_release).
+ * (parc_set_release). What is asked for where such memory has been unmapped, or closed, has no place
+ * there.
  * Errors: PARC_EINVAL (the number is in use, unknown rights, null pointer), PARC_ENOMEM (memory that is not
  * of parc_alloc, and that the kernel of this host does not find, or may not reach: it must be permitted to
  * trace this process), PARC_EAGAIN (65,536 windows are exposed, or there is no thread). */

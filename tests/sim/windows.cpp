@@ -27,18 +27,19 @@ public:
     if (!window_.hidden) std::memcpy(to, from, length);
     return !window_.hidden;
   }
-  bool operate(std::byte* word, const Atomic& atomic, std::uint64_t name, std::uint64_t& before) override {
+  Operated operate(std::byte* word, const Atomic& atomic, std::uint64_t name,
+                   std::uint64_t& before) override {
     if (name_ == name && !asked_) {
       name_ = no_name;
       before = before_;
-      return true;
+      return Operated::made;
     }
-    if (name_ != no_name) return false;
+    if (name_ != no_name) return Operated::not_yet;
     name_ = name;
     word_ = word;
     atomic_ = atomic;
     asked_ = true;
-    return false;
+    return Operated::not_yet;
   }
   bool busy(std::uint64_t) const override { return false; }
   void forget(std::uint64_t name) override {

@@ -24,7 +24,8 @@ struct Program final : CrossMemory {
     return name != no_name && kernel.write(reinterpret_cast<std::uintptr_t>(to), from,
                                            static_cast<std::uint32_t>(length), name, asks);
   }
-  bool operate(std::byte* word, const Atomic& atomic, std::uint64_t name, std::uint64_t& before) override {
+  Operated operate(std::byte* word, const Atomic& atomic, std::uint64_t name,
+                   std::uint64_t& before) override {
     bool asks = false;
     return kernel.operate(reinterpret_cast<std::uintptr_t>(word), atomic, name, before, asks);
   }
@@ -43,8 +44,9 @@ struct Program final : CrossMemory {
       case parc::shm::Bounce::What::operate: {
         Atomic atomic;
         std::memcpy(&atomic, shared->bytes, sizeof atomic);
-        const std::uint64_t before = operate_on<std::uint64_t>(memory, atomic);
-        std::memcpy(shared->bytes, &before, sizeof before);
+        parc::shm::Bounce::Operated how{};
+        if (has_word) how = {operate_on<std::uint64_t>(memory, atomic), 1};
+        std::memcpy(shared->bytes, &how, sizeof how);
       }
       }
     }
@@ -54,6 +56,7 @@ struct Program final : CrossMemory {
   std::unique_ptr<parc::shm::Bounce> shared = std::make_unique<parc::shm::Bounce>();
   parc::daemon::Bounce kernel{*shared};
   int copies = 0;
+  bool has_word = true;
 };
 
 Pieces memory_of(Program* program, Bytes& bytes) {
@@ -177,6 +180,25 @@ BOOST_AUTO_TEST_CASE(a_program_that_lies_gets_what_it_says) {
   writer.kernel.look();
   BOOST_TEST((!writer.read(in.data(), out.data(), out.size(), 6) && writer.busy(6)));
   BOOST_TEST(writer.read(in.data(), out.data(), out.size(), 5));
+}
+
+// It says so itself: there is no such word, or it may not be stored into.
+BOOST_AUTO_TEST_CASE(an_operation_on_a_word_that_may_be_there) {
+  Program program;
+  std::uint64_t word = 7, before = 0;
+  auto* const there = reinterpret_cast<std::byte*>(&word);
+  const Atomic add{5, 0, Atomic::What::add, 8, 0, 0};
+  for (const bool has_word : {true, false}) {
+    const std::uint64_t name = has_word ? 1 : 2;
+    program.has_word = has_word;
+    BOOST_TEST((program.operate(there, add, name, before) == Operated::not_yet));
+    program.answer();
+    program.kernel.look();
+    BOOST_TEST(
+        (program.operate(there, add, name, before) == (has_word ? Operated::made : Operated::no_word)));
+    if (has_word) BOOST_TEST(before == 7u);
+    BOOST_TEST(word == 12u);
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -23,10 +23,13 @@ struct Other final : CrossMemory {
     if (reached) std::memcpy(to, from, length);
     return reached;
   }
-  bool operate(std::byte* word, const Atomic& atomic, std::uint64_t name, std::uint64_t& before) override {
+  Operated operate(std::byte* word, const Atomic& atomic, std::uint64_t name,
+                   std::uint64_t& before) override {
     asked = name;
-    if (makes) before = parc::protocol::operate(word, atomic);
-    return makes;
+    if (!makes) return Operated::not_yet;
+    if (!reached) return Operated::no_word;
+    before = parc::protocol::operate(word, atomic);
+    return Operated::made;
   }
   bool busy(std::uint64_t) const override { return false; }
   void forget(std::uint64_t name) override { forgotten = name; }
@@ -108,6 +111,24 @@ BOOST_DATA_TEST_CASE(an_atomic_that_its_program_makes, data::make({0u, 1u}) * da
     BOOST_TEST((window[8] == std::byte{5}));
     BOOST_TEST(put.finished);
   }
+  BOOST_TEST(hosts.record(of_host).held == 0u);
+  check_idle(hosts, of_host + 1);
+}
+
+BOOST_DATA_TEST_CASE(an_atomic_whose_program_finds_no_word, data::make({0u, 1u}), of_host) {
+  Hosts hosts({0, of_host});
+  Other other;
+  other.reached = false;
+  other.makes = true;
+  hosts.record(of_host).of = &other;
+  Bytes window(64), text = pattern(10, 2), read(10);
+  hosts.expose(1, window);
+  const Op& add = hosts.atomic(0, 1, 8, {5, 0, Atomic::What::add, 8, 0, 0});
+  const Op& message = hosts.write(0, 1, 5, text);
+  const Op& reads = hosts.read(1, 0, 5, read);
+  hosts.settle();
+  BOOST_TEST((add.finished && add.outcome.fault == Fault::place));
+  BOOST_TEST((message.finished && reads.finished && read == text));
   BOOST_TEST(hosts.record(of_host).held == 0u);
   check_idle(hosts, of_host + 1);
 }

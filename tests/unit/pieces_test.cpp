@@ -25,7 +25,9 @@ struct Elsewhere final : CrossMemory {
     std::memcpy(to - shift, from, length);
     return true;
   }
-  bool operate(std::byte*, const Atomic&, std::uint64_t, std::uint64_t&) override { return false; }
+  Operated operate(std::byte*, const Atomic&, std::uint64_t, std::uint64_t&) override {
+    return Operated::not_yet;
+  }
   bool busy(std::uint64_t) const override { return false; }
   void forget(std::uint64_t) override {}
 };
