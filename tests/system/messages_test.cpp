@@ -9,6 +9,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <unistd.h>
 
 namespace parc::test {
 namespace {
@@ -309,6 +310,33 @@ BOOST_AUTO_TEST_CASE(what_becomes_of_memory_is_said) {
     BOOST_TEST(eventually([&] { return hosts.status()["sessions"].size() == 2; }));
     BOOST_TEST(hosts.status()["sessions"][0]["neighbours"]["memory"] == said);
   }
+}
+
+// Of a kernel that may trace nobody who forbids it, as any but the superuser's: what it cannot reach is
+// copied from the first message on.
+BOOST_AUTO_TEST_CASE(memory_that_the_kernel_may_not_reach) {
+  Hosts hosts(1);
+  const std::string dir = hosts.directory() + "/plain", file = hosts.directory() + "/go";
+  std::vector<std::string> words;
+  if (geteuid() == 0) words = {"setpriv", "--inh-caps=-sys_ptrace", "--bounding-set=-sys_ptrace"};
+  for (const char* const word :
+       {PARC_TEST_BIN "/parcd", "--detach", "--name", "plain", "--port", "0", "--cross-memory", "on"})
+    words.emplace_back(word);
+  words.insert(words.end(), {"--config", hosts.directory() + "/parcd.toml", "--runtime-dir", dir});
+  Process kernel = hosts.start(words);
+  BOOST_TEST_REQUIRE(kernel.wait() == 0, kernel);
+  Process job = hosts.start({PARC_TEST_BIN "/parc", "run", "--runtime-dir", dir, "-n", "2",
+                             programs + "own_memory", "refused", file});
+  BOOST_TEST(eventually([&] { return job.output() == "exchanged\n" || !job.running(); }), job);
+  Process asked = hosts.start({PARC_TEST_BIN "/parc", "status", "--runtime-dir", dir, "--json"});
+  BOOST_TEST(asked.wait() == 0, asked);
+  const auto sessions = nlohmann::json::parse(asked.output())["sessions"];
+  BOOST_TEST_REQUIRE(sessions.size() == 2, asked);
+  for (const auto& each : sessions) BOOST_TEST(each["neighbours"]["memory"] == "copied (not permitted)");
+  std::ofstream{file};
+  BOOST_TEST(job.wait() == 0, job);
+  Process stop = hosts.start({PARC_TEST_BIN "/parc", "stop", "--runtime-dir", dir});
+  BOOST_TEST(stop.wait() == 0, stop);
 }
 
 BOOST_DATA_TEST_CASE(long_messages_to_who_waits, all_ways, way) {

@@ -10,6 +10,7 @@
 //   exchange     the same both ways at once, with several messages each
 //   elsewhere    the same of a reader that waits for something else
 //   untraceable  both let nobody trace them
+//   refused FILE  they never did; rank 0 says "exchanged" before they leave, which they do when FILE is there
 #include "tests/support/programs/rank.hpp"
 
 #include <array>
@@ -161,6 +162,10 @@ void read_closed(bool elsewhere) {
   close_as_ever();
 }
 
+void forbid_tracing() {
+  rank::expect(prctl(PR_SET_DUMPABLE, 0) == 0, "prctl");
+}
+
 void exchange(bool traceable) {
   constexpr int messages = 8;
   handle_faults();
@@ -174,7 +179,7 @@ void exchange(bool traceable) {
     if (traceable) protect(to[i], PROT_READ);
     if (traceable) protect(from[i], PROT_NONE);
   }
-  if (!traceable) rank::expect(prctl(PR_SET_DUMPABLE, 0) == 0, "prctl");
+  if (!traceable) forbid_tracing();
   tell();
   hear();
   for (int i = 0; i < messages; ++i)
@@ -183,13 +188,23 @@ void exchange(bool traceable) {
   for (int i = 0; i < messages; ++i)
     rank::expect(rank::filled(to[i], bytes, i + 10 * (1 - rank::number)), "another message than was sent");
   rank::expect((opened != 0) == traceable, "what was opened");
-  close_as_ever();
+}
+
+void exchange_and_stay(const char* file) {
+  exchange(false);
+  rank::expect_code(parc_barrier(parc), PARC_OK, "barrier");
+  if (rank::number == 0) {
+    std::puts("exchanged");
+    std::fflush(stdout);
+  }
+  while (access(file, F_OK) != 0) usleep(1000);
 }
 
 } // namespace
 
 int main(int argc, char** argv) {
   const std::string_view how = argc > 1 ? argv[1] : "";
+  if (how == "refused") forbid_tracing();
   parc = rank::open();
   tell(); // from here on each hears of the other by its letterbox
   hear();
@@ -204,6 +219,10 @@ int main(int argc, char** argv) {
     writes ? write_closed(how == "elsewhere") : read_closed(how == "elsewhere");
   } else if (how == "exchange" || how == "untraceable") {
     exchange(how == "exchange");
+    close_as_ever();
+  } else if (how == "refused") {
+    exchange_and_stay(argv[2]);
+    close_as_ever();
   } else {
     writes ? write_without(false) : read_without(true);
   }
