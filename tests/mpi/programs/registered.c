@@ -49,11 +49,53 @@ static void many_at_once(void) {
 
 static void one_after_the_other(void) {
   long* const memory = malloc(65536 * sizeof *memory);
-  for (int i = 0; i < 50; ++i) {
+  for (int i = 0; i < 200; ++i) {
     MPI_Win window = window_over(memory, 65536 * sizeof *memory, sizeof *memory);
     MPI_Win_free(&window);
   }
   free(memory);
+}
+
+// Memory that comes to a window and goes again, at several addresses at a time.
+static void attached(void) {
+  enum { cells = 20000, blocks = 3 };
+  MPI_Win window;
+  MPI_Win_create_dynamic(MPI_INFO_NULL, world, &window);
+  int* const buffer = malloc(cells * sizeof *buffer);
+  for (int i = 0; i < 20; ++i) {
+    int* memory[blocks];
+    MPI_Aint mine[blocks], theirs[blocks];
+    for (int b = 0; b < blocks; ++b) {
+      memory[b] = malloc(cells * sizeof **memory);
+      for (int k = 0; k < cells; ++k) memory[b][k] = rank * 1000000 + 100 * i + b + k;
+      MPI_Win_attach(window, memory[b], cells * sizeof **memory);
+      MPI_Get_address(memory[b], &mine[b]);
+    }
+    const int to = right_of_me(), from = left_of_me();
+    MPI_Sendrecv(mine, blocks, MPI_AINT, from, 0, theirs, blocks, MPI_AINT, to, 0, world, MPI_STATUS_IGNORE);
+    MPI_Win_lock(MPI_LOCK_SHARED, to, 0, window);
+    for (int b = 0; b < blocks; ++b) {
+      MPI_Get(buffer, cells, MPI_INT, to, theirs[b], cells, MPI_INT, window);
+      MPI_Win_flush(to, window);
+      for (int k = 0; k < cells; ++k) expect(buffer[k] == to * 1000000 + 100 * i + b + k);
+      for (int k = 0; k < cells; ++k) buffer[k] = -1 - buffer[k];
+      MPI_Put(buffer, cells, MPI_INT, to, theirs[b], cells, MPI_INT, window);
+      MPI_Win_flush(to, window);
+    }
+    MPI_Win_unlock(to, window);
+    MPI_Barrier(world);
+    MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, window);
+    for (int b = 0; b < blocks; ++b)
+      for (int k = 0; k < cells; ++k) expect(memory[b][k] == -1 - (rank * 1000000 + 100 * i + b + k));
+    MPI_Win_unlock(rank, window);
+    MPI_Barrier(world);
+    for (int b = 0; b < blocks; ++b) {
+      MPI_Win_detach(window, memory[b]);
+      free(memory[b]);
+    }
+  }
+  MPI_Win_free(&window);
+  free(buffer);
 }
 
 // What MPI knows of a buffer must not outlive it.
@@ -197,6 +239,7 @@ int main(int count, char** words) {
   expect(level == MPI_THREAD_MULTIPLE);
   many_at_once();
   one_after_the_other();
+  attached();
   freed_between_puts();
   forked();
   of_other_kinds();
