@@ -57,7 +57,8 @@ Kernel::Kernel(World world)
             {.program = [this](Fd from, Fd to) { sessions_->add_by_hand(std::move(from), std::move(to)); },
              .tool = [this](Fd socket) { tools_->connected(std::move(socket)); },
              .joiner = [this](Fd socket,
-                              const std::string& wants) { joins_->joiner(std::move(socket), wants); }}),
+                              const std::string& wants) { joins_->joiner(std::move(socket), wants); },
+             .turned_away = [this] { sessions_->turned_away(); }}),
       link_socket_(world_.runtime_dir.link_socket()), idle_(loop_, [this] { look_whether_idle(); }),
       last_words_(loop_, [this] { stopped_ = true; }), farewell_(loop_, [this] { stopped_ = true; }),
       no_memory_(loop_, "allocations failed") {

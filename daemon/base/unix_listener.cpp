@@ -34,10 +34,14 @@ Result<Fd> UnixListener::listen() {
   return listener;
 }
 
-bool is_of_this_user(int socket) {
+Result<void> check_user(int socket) {
   ucred peer{};
   socklen_t size = sizeof peer;
-  return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == geteuid();
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
+    return error(EACCES, "the system does not say who it is");
+  if (peer.uid == geteuid()) return success();
+  return error(EACCES, "it is of user {}, and this kernel serves user {} alone; each user has a kernel",
+               peer.uid, geteuid());
 }
 
 } // namespace parc::daemon

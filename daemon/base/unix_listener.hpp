@@ -25,7 +25,7 @@ private:
   struct stat place_ {}; // of its socket; st_ino 0: there is none
 };
 
-// Whoever is connected there runs as this process's user.
-[[nodiscard]] bool is_of_this_user(int socket);
+// Whoever is connected there runs as this process's user. Errors: EACCES, as another.
+[[nodiscard]] Result<void> check_user(int socket);
 
 } // namespace parc::daemon

@@ -68,7 +68,15 @@ Peers::Peers(Loop& loop, protocol::Engine& engine, StreamMaker& streams, const C
                .drop = [this](std::uint64_t attempt) { drop(attempt); }}),
       refused_(loop, "connections refused"), dropped_(loop, "connections dropped") {
   streams_.accept_for({.room = [this] { return room(); },
-                       .accepted = [this](std::unique_ptr<Stream> stream) { accept(std::move(stream)); }});
+                       .accepted = [this](std::unique_ptr<Stream> stream) { accept(std::move(stream)); },
+                       .turned_away = [this](const Error& why) { turned_away(why); }});
+}
+
+// Whose user the system has told: nothing of that is the stranger's own.
+void Peers::turned_away(const Error& who) {
+  const Error why = error(who.code, "refused a connection through the link socket: {}", who.text);
+  ++strangers_refused_;
+  refused_.say_of_stranger(why.text, why);
 }
 
 bool Peers::is_answered(std::uint64_t attempt) const {

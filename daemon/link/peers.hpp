@@ -137,6 +137,7 @@ private:
   std::uint64_t next_carrier(const PendingLink& link) const override { return sessions_.next_carrier(link); }
   bool adopt(PendingLink& link) override;
   void refused(const PendingLink& link) override;
+  void turned_away(const Error& who);
   void failed(const PendingLink& link, bool was_refused, const Error& why) override;
 
   Loop& loop_;

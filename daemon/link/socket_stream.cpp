@@ -100,9 +100,8 @@ void SocketStreams::accept_for(Acceptance owner) {
 void SocketStreams::accepted(Fd socket) {
   const Address peer = peer_address(socket.get());
   if (local_address(socket.get()).family() == AF_UNIX) {
-    if (is_of_this_user(socket.get()))
-      owner_.accepted(std::make_unique<SocketStream>(loop_.events(), std::move(socket), peer, true));
-    return;
+    if (const auto ours = check_user(socket.get()); !ours) return owner_.turned_away(ours.error());
+    return owner_.accepted(std::make_unique<SocketStream>(loop_.events(), std::move(socket), peer, true));
   }
   if (prepare_accepted(socket.get()))
     owner_.accepted(std::make_unique<TcpStream>(loop_.events(), std::move(socket), peer, config_, true));

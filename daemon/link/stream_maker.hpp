@@ -17,6 +17,7 @@ public:
   struct Acceptance {           // called from the event loop
     std::function<bool()> room; // for one more; may make it
     std::function<void(std::unique_ptr<Stream>)> accepted;
+    std::function<void(const Error& why)> turned_away = {}; // of another user, at a path
   };
 
   StreamMaker() = default;

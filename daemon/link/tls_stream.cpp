@@ -418,10 +418,14 @@ Result<std::unique_ptr<Stream>> TlsStreams::dial(const Address& to, KeyUse use) 
 // Where there is no memory for one it ends again, and its kernel tries anew.
 void TlsStreams::accept_for(Acceptance owner) {
   owner_ = std::move(owner);
-  under_.accept_for({.room = owner_.room, .accepted = [this](std::unique_ptr<Stream> stream) {
-                       auto made = TlsStream::make(settings_, std::move(stream), TlsStream::Side::accepts);
-                       if (made) owner_.accepted(std::move(made).value());
-                     }});
+  under_.accept_for({.room = owner_.room,
+                     .accepted =
+                         [this](std::unique_ptr<Stream> stream) {
+                           auto made =
+                               TlsStream::make(settings_, std::move(stream), TlsStream::Side::accepts);
+                           if (made) owner_.accepted(std::move(made).value());
+                         },
+                     .turned_away = owner_.turned_away});
 }
 
 } // namespace parc::daemon

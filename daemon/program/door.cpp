@@ -34,7 +34,7 @@ Door::Door(Loop& loop, std::string path, Events events)
     : loop_(loop), socket_(std::move(path)), events_(std::move(events)),
       acceptor_(loop, {.room = [this] { return room(); },
                        .accepted = [this](Fd socket) { accept(std::move(socket)); }}),
-      turned_away_(loop, "programs turned away") {}
+      turned_away_(loop, "programs turned away"), strangers_(loop, "strangers turned away") {}
 
 Result<void> Door::open() {
   PARC_TRY(listener, socket_.listen());
@@ -57,7 +57,11 @@ bool Door::room() {
 }
 
 void Door::accept(Fd socket) {
-  if (!is_of_this_user(socket.get())) return;
+  if (const auto ours = check_user(socket.get()); !ours) {
+    const Error why = error(ours.error().code, "turned away who connected: {}", ours.error().text);
+    strangers_.say_of_stranger(why.text, why);
+    return events_.turned_away();
+  }
   const auto visitor = visitors_.emplace(visitors_.end());
   visitor->socket = std::move(socket);
   visitor->came = loop_.now();

@@ -26,6 +26,7 @@ public:
     std::function<void(Fd from_program, Fd to_program)> program;
     std::function<void(Fd socket)> tool;
     std::function<void(Fd socket, std::string wants)> joiner; // empty: more than door::most_wanted bytes
+    std::function<void()> turned_away;                        // somebody of another user
   };
   Door(Loop& loop, std::string path, Events events);
   Result<void> open();
@@ -54,7 +55,7 @@ private:
   Events events_;
   std::list<Visitor> visitors_; // who have not said all, the oldest first
   Acceptor acceptor_;
-  Complaint turned_away_;
+  Complaint turned_away_, strangers_;
 };
 
 } // namespace parc::daemon

@@ -64,6 +64,7 @@ public:
   // a step's end.
   void add(const Member& member, Fd from_program, Fd to_program, Ended ended);
   void add_by_hand(Fd from_program, Fd to_program); // as a job of one rank
+  void turned_away() { ++totals_.refused; }         // somebody who has not become a program here
   // The process is gone (pidfd): ends its session if there is one still.
   void process_died(std::uint64_t endpoint);
 

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Who comes to a kernel's doors and is turned away: a sentence in its log, a count, and jobs go on.
+#include "system/fd.hpp"
+#include "tests/support/hosts.hpp"
+
+#include <arpa/inet.h>
+#include <boost/test/unit_test.hpp>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace parc::test {
+namespace {
+
+struct Doors {
+  Hosts hosts{2};
+
+  // Counters are written before a sleep.
+  bool counted(const char* what, int times) {
+    return eventually([&] { return hosts.status()["counters"][what] == times; });
+  }
+  bool logged(const std::string& sentence) {
+    return eventually([&] { return hosts[0].log().find(sentence) != std::string::npos; });
+  }
+  ~Doors() {
+    Process job = hosts.run({"--hosts", "a,b", PARC_TEST_PROGRAMS "/ring", "1000", "20"});
+    BOOST_TEST(job.wait() == 0, job << hosts);
+  }
+};
+
+// Connects as a user who is nobody here, and is not let in: 0.
+int visit_as_another(const std::string& path) {
+  const pid_t child = fork();
+  if (child == 0) {
+    if (setgid(65534) != 0 || setuid(65534) != 0) _exit(2);
+    const Fd socket = visit(path);
+    char answer = 0;
+    _exit(send(socket.get(), "P", 1, MSG_NOSIGNAL) >= 0 && recv(socket.get(), &answer, 1, 0) > 0 ? 1 : 0);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+} // namespace
+
+BOOST_FIXTURE_TEST_SUITE(refused, Doors)
+
+// Their modes keep others away; this is what stands behind them.
+BOOST_AUTO_TEST_CASE(another_user) {
+  if (geteuid() != 0) return; // nobody else can be somebody else
+  const std::string dir = hosts[0].runtime_dir(), kernel = dir + "/kernel.sock", link = dir + "/link.sock";
+  BOOST_REQUIRE((chmod(hosts.directory().c_str(), 0711) == 0 && chmod(dir.c_str(), 0711) == 0));
+  for (const std::string& each : {kernel, link}) {
+    BOOST_REQUIRE(chmod(each.c_str(), 0666) == 0);
+    BOOST_TEST(visit_as_another(each) == 0);
+  }
+  BOOST_REQUIRE((chmod(dir.c_str(), 0700) == 0 && chmod(hosts.directory().c_str(), 0700) == 0));
+  const std::string why = "it is of user 65534, and this kernel serves user 0 alone";
+  BOOST_TEST(logged("turned away who connected: " + why), hosts);
+  BOOST_TEST(logged("refused a connection through the link socket: " + why), hosts);
+  BOOST_TEST(counted("sessions_refused", 1));
+  BOOST_TEST(counted("links_refused", 1));
+}
+
+// The first words of a program that speaks TLS 1.2 at most, or of who would have two kernels do so.
+BOOST_AUTO_TEST_CASE(an_older_version_of_tls) {
+  constexpr unsigned char hello[] = {0x16, 3,   1,    0,    47,     // a record of the greeting
+                                     1,    0,   0,    43,   3,   3, // a client's hello, TLS 1.2
+                                     'a',  'n', 'y',  ' ',  '3', '2',  ' ', 'b', 'y', 't', 'e',
+                                     's',  ' ', 't',  'h',  'a', 't',  ' ', 'a', 'r', 'e', ' ',
+                                     'r',  'a', 'n',  'd',  'o', 'm',  '.', '.', '.', '.',
+                                     0,                                // no session
+                                     0,    4,   0xc0, 0x2f, 0,   0x2f, // suites
+                                     1,    0};                         // no compression
+  static_assert(sizeof hello == 5 + 47);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(hosts[0].port());
+  const Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  BOOST_REQUIRE(connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  BOOST_REQUIRE(send(socket.get(), hello, sizeof hello, 0) == sizeof hello);
+  unsigned char alert[7]{};
+  BOOST_TEST(recv(socket.get(), alert, sizeof alert, MSG_WAITALL) == sizeof alert);
+  BOOST_TEST((alert[0] == 21 && alert[6] == 70)); // what protocol_version is called in all versions
+  BOOST_TEST(logged("offers a version of TLS before 1.3, and links have no other"), hosts);
+  BOOST_TEST(counted("links_refused", 1));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace parc::test
