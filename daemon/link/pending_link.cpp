@@ -60,6 +60,11 @@ void PendingLink::enter(Stage next) {
 
 void PendingLink::out_of_patience() {
   if (stage_ == Stage::lingering) return drop(handshake_.failure());
+  if (via_)
+    return drop(error(ETIMEDOUT,
+                      "{} has not led there within {} s; does a parcd run there, and does [hosts] of no host "
+                      "on the way lead back?",
+                      address_, patience_s_));
   drop(role_ == Role::Acceptor
            ? error(ETIMEDOUT, "it did not prove the key within {} s", patience_s_)
            : error(ETIMEDOUT,

@@ -5,6 +5,8 @@
 
 #include <arpa/inet.h>
 #include <boost/test/unit_test.hpp>
+#include <csignal>
+#include <fstream>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -87,6 +89,31 @@ BOOST_AUTO_TEST_CASE(an_older_version_of_tls) {
   BOOST_TEST((alert[0] == 21 && alert[6] == 70)); // what protocol_version is called in all versions
   BOOST_TEST(logged("offers a version of TLS before 1.3, and links have no other"), hosts);
   BOOST_TEST(counted("links_refused", 1));
+}
+
+// Each of the two says that the other one leads to c: no text that one of them reads goes in circles.
+BOOST_AUTO_TEST_CASE(relays_that_lead_to_each_other) {
+  Hosts circle(2, {"--connect-timeout-s", "2"});
+  const std::string settings = circle.directory() + "/parcd.toml";
+  std::string known;
+  std::getline(std::ifstream(settings), known, '\0');
+  for (std::size_t host = 0; host < 2; ++host) {
+    std::ofstream(settings) << known << "c = { address = \"127.0.0.1\", port = 1, via = \""
+                            << circle[1 - host].name() << "\" }\n";
+    circle[host].kernel().signal(SIGHUP);
+    BOOST_REQUIRE(eventually(
+        [&] { return circle[host].log().find("read the configuration again") != std::string::npos; }));
+  }
+  for (std::size_t host = 0; host < 2; ++host) {
+    Process asked = circle.parc("hosts", {"--hosts", "c", "--json"}, host);
+    BOOST_TEST(asked.wait() == 1, asked);
+    const std::string why = nlohmann::json::parse(asked.output())["hosts"][0].value("why", "");
+    BOOST_TEST(why.find("the kernel of host " + circle[1 - host].name() + " has not led there within") !=
+                   std::string::npos,
+               why << circle);
+  }
+  Process job = circle.run({"--hosts", "a,b", PARC_TEST_PROGRAMS "/ring", "1000", "20"});
+  BOOST_TEST(job.wait() == 0, job << circle);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
