@@ -391,7 +391,14 @@ bool Waiter::collectable(parc_op id) const {
   return operations_.finished(id) || would_release(id, Release::when_begun);
 }
 
+// Its sentence is this thread's last one, if it has failed: where many end, the last of them.
 bool Waiter::collect(parc_op id, Slot slot, Use use, parc_status& status) {
+  if (!collect_ended(id, slot, use, status)) return false;
+  if (status.error != PARC_OK && status.error != PARC_ECANCELED) (void)explain(status.error, id, status);
+  return true;
+}
+
+bool Waiter::collect_ended(parc_op id, Slot slot, Use use, parc_status& status) {
   status = nothing;
   if (operations_.done(slot)) {
     (void)finish_done(slot, status);

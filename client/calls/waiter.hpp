@@ -53,6 +53,7 @@ private:
   int finish(parc_op id, parc_status& status, Release release, Cancel cancel); // and leaves the sentence
   // And leaves that to its caller.
   int conclude(parc_op id, parc_status& status, Release release, Cancel cancel);
+  [[nodiscard]] bool collect_ended(parc_op id, Slot slot, Use use, parc_status& status);
   [[nodiscard]] bool is_copied_here(Slot slot) const;
   int finish_done(Slot slot, parc_status& status);
   int finish_settled(Slot slot, parc_status& status);

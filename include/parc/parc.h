@@ -414,9 +414,10 @@ typedef struct parc_completion {
 /* Reports up to `count` operations that have ended, in completions[0..count). Where there is none, it blocks
  * until there is one, but `timeout` seconds at most (0: not at all, negative: without a limit). Never copies
  * a write. A read that may be released early is reported as soon as it is, as by parc_wait with a status.
- * Returns how many it has reported. Errors: PARC_EKERNEL when the kernel has gone and nothing is left to
- * report (what was under way ends with that error first), PARC_ENOMEM where it would block and no descriptor
- * is left for parc_wake. */
+ * Returns how many it has reported; parc_error_detail() then has the sentence of the last of them that has
+ * failed, but for those that were cancelled. Errors: PARC_EKERNEL when the kernel has gone and nothing is
+ * left to report (what was under way ends with that error first), PARC_ENOMEM where it would block and no
+ * descriptor is left for parc_wake. */
 PARC_API int parc_completions(parc_context* context, parc_completion* completions, int count, double timeout);
 
 /* Ends one call of parc_completions that blocks in another thread, or else the next one that would: it
