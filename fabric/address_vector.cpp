@@ -44,7 +44,7 @@ int AddressVector::insert_one(const Address& address, fi_addr_t& number) {
   }
   const int peer = parc_add_peer(parent.session->parc(), address.text);
   if (peer < 0) {
-    const int code = refused(FI_LOG_AV, "cannot insert an address", peer);
+    const int code = refused_aloud(Failing::address, FI_LOG_AV, peer);
     return peer == PARC_EPEER ? FI_EHOSTUNREACH : -code;
   }
   const std::lock_guard hold(lock_);

@@ -6,9 +6,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <cstring>
-#include <unistd.h>
 #include <utility>
 
 namespace parc::fabric {
@@ -26,14 +24,7 @@ std::uint64_t length_of(std::span<const fi_rma_iov> places) {
   return length;
 }
 
-// Who waits in MPI hears of an internal error, and libfabric's log is silent unless it is asked: why this job
-// ends is said once.
-void say(const char* sentence) {
-  static std::atomic<bool> said = false;
-  if (said.exchange(true)) return;
-  std::fprintf(stderr, "parc: an operation of process %d failed: %s\n", static_cast<int>(getpid()), sentence);
-}
-
+// Who waits in MPI hears of an internal error: why this job ends is said.
 bool ends_jobs(int error) {
   return error == PARC_EPEER || error == PARC_EKERNEL || error == PARC_EINVAL || error == PARC_ENOMEM ||
          error == PARC_EPLACE;
@@ -169,7 +160,7 @@ ssize_t Endpoint::begin(const Request& request, const Start& start) {
 ssize_t Endpoint::refuse(const Request& request, ssize_t code, const char* sentence) {
   const bool receives = request.purpose != Purpose::send && request.purpose != Purpose::transfer;
   if (request.anonymous || !(receives ? received_ : sent_)) return code;
-  say(sentence);
+  say_once(Failing::operation, sentence);
   report(request, {}, static_cast<int>(-code));
   return 0;
 }
@@ -352,7 +343,7 @@ void Endpoint::report(const Request& request, const parc_status& status, int err
                                      : receives_;
   if (counter && counts(request.purpose)) counter->count(error != 0);
   CompletionQueue* const queue = sends ? sent_ : received_;
-  if (ends_jobs(error)) say(parc_error_string(error));
+  if (ends_jobs(error)) say_once(Failing::operation, parent.session->why(error).c_str());
   if (error != 0 && request.anonymous) {
     FI_WARN(&provider, FI_LOG_EP_DATA, "a message that nobody waits for was lost: %s\n",
             parc_error_string(error));
@@ -460,7 +451,8 @@ int open_endpoint(fid_domain* domain, fi_info* info, fid_ep** endpoint, void* co
   }
   const auto complete = [](Endpoint& made) {
     if (made.remote && !may_reach_memory(made.parent.session->parc())) {
-      if (made.messages) say(parc_error_detail()); // MPICH has no other way, and does not say why
+      // MPICH has no other way, and does not say why.
+      if (made.messages) say_once(Failing::memory, parc_error_detail());
       return -FI_EOPNOTSUPP;
     }
     made.ops = &endpoint_calls;

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <sched.h>
 #include <utility>
 
@@ -42,14 +41,6 @@ bool in_order(const Start& first, const Start& second) {
          ((one.tag ^ other.tag) & ~(one.ignore | other.ignore)) == 0;
 }
 
-// What libfabric's user makes of an error does not name its cause, and its log is off by default.
-int say_refused(int parc_error) {
-  static std::atomic<bool> said = false;
-  if (!said.exchange(true))
-    std::fprintf(stderr, "parc: cannot start an operation: %s\n", parc_error_detail());
-  return refused(FI_LOG_EP_DATA, "cannot start an operation", parc_error);
-}
-
 parc_status ended_with(int error, std::uint64_t length = 0) {
   return {PARC_ANY_SOURCE, PARC_ANY_TAG, 0, error, length, 0, 0};
 }
@@ -67,15 +58,12 @@ KernelSession* the_session; // under session_lock
 int KernelSession::acquire(KernelSession*& session) {
   const std::lock_guard hold(session_lock);
   if (!the_session) {
-    if (const int code = parc_start_kernel(); code != PARC_OK) {
-      // What libfabric's user makes of this does not name the cause, and its log is off by default.
-      std::fprintf(stderr, "parc: %s\n", parc_error_detail());
-      return refused(FI_LOG_DOMAIN, "there is no kernel", code);
-    }
+    if (const int code = parc_start_kernel(); code != PARC_OK)
+      return refused_aloud(Failing::session, FI_LOG_DOMAIN, code);
     auto* const made = new KernelSession;
     if (const int code = parc_join(&made->parc_, nullptr, 0, 1); code != PARC_OK) {
       delete made;
-      return refused(FI_LOG_DOMAIN, "cannot use parc", code);
+      return refused_aloud(Failing::session, FI_LOG_DOMAIN, code);
     }
     the_session = made;
   }
@@ -153,7 +141,8 @@ ssize_t KernelSession::begin(const Request& request, const Start& start) {
     if (at_once_.fetch_add(1, std::memory_order_relaxed) % begins_a_look == 0) (void)progress(0);
     return 0;
   }
-  if (operation != PARC_EAGAIN) return say_refused(static_cast<int>(operation));
+  if (operation != PARC_EAGAIN)
+    return refused_aloud(Failing::operation, FI_LOG_EP_DATA, static_cast<int>(operation));
   {
     const std::lock_guard hold(waiting_lock_);
     put_off(request, start);
@@ -226,7 +215,8 @@ void KernelSession::start_waiting() {
         ++next;
         continue;
       }
-      if (operation < PARC_OP_NULL) (void)say_refused(static_cast<int>(operation));
+      if (operation < PARC_OP_NULL)
+        (void)refused_aloud(Failing::operation, FI_LOG_EP_DATA, static_cast<int>(operation));
       started.push_back({next->request, operation, length});
       next = waiting_ones_.erase(next);
     }
@@ -333,6 +323,21 @@ void KernelSession::hand_on(const Request& request, const parc_completion& compl
   wake();
 }
 
+// Of the last one that has failed, this thread has libparc's sentence now.
+void KernelSession::note_failure(std::span<const parc_completion> completions) {
+  const auto failed = std::ranges::find_if(completions.rbegin(), completions.rend(), [](const auto& each) {
+    return each.status.error != PARC_OK && each.status.error != PARC_ECANCELED;
+  });
+  if (failed == completions.rend()) return;
+  const std::lock_guard hold(failure_lock_);
+  failure_ = {failed->status.error, parc_error_detail()};
+}
+
+std::string KernelSession::why(int parc_error) {
+  const std::lock_guard hold(failure_lock_);
+  return failure_.error == parc_error ? failure_.sentence : parc_error_string(parc_error);
+}
+
 int KernelSession::progress(double timeout) {
   std::array<parc_completion, taken_at_once> completions;
   // What leaves memory need not be reported: the copy of a send that has ended.
@@ -340,6 +345,7 @@ int KernelSession::progress(double timeout) {
     timeout = between_starts;
   const int taken = parc_completions(parc_, completions.data(), taken_at_once, timeout);
   if (taken < 0) return -errno_of(taken);
+  note_failure(std::span(completions).first(static_cast<std::size_t>(taken)));
   for (int i = 0; i < taken; ++i) ended(completions[static_cast<std::size_t>(i)]);
   start_waiting();
   if (taken == 0) give_up_waiting();

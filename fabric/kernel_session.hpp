@@ -16,6 +16,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 #include <sys/uio.h>
 #include <thread>
 #include <vector>
@@ -140,6 +141,9 @@ public:
   [[nodiscard]] bool cancel(const Endpoint& endpoint, const void* context);
   void cancel_all(const Endpoint& endpoint);
 
+  // Of operations that have ended with this error the sentence of the last one; of none the error's own.
+  [[nodiscard]] std::string why(int parc_error);
+
 private:
   struct Slot { // of an operation, at parc_op_index
     parc_op operation = PARC_OP_NULL;
@@ -173,6 +177,7 @@ private:
   void count_waiting();
   void start_waiting();
   void give_up_waiting();
+  void note_failure(std::span<const parc_completion> completions);
   template <class Wanted> [[nodiscard]] std::optional<Request> take_waiting(const Wanted& wanted);
   void note(parc_op operation, const Request& request);
   void ended(const parc_completion& completion);
@@ -197,6 +202,12 @@ private:
   std::mutex looks_lock_;
   std::optional<Start> looked_for_; // under looks_lock_
   unsigned polls_since_ = 0;        // under looks_lock_
+
+  std::mutex failure_lock_;
+  struct {
+    int error = PARC_OK;
+    std::string sentence;
+  } failure_; // under failure_lock_; the last of those that were noted
 
   std::mutex lock_;
   Slots slots_;

@@ -3,10 +3,10 @@
 
 #include "fabric/domain.hpp"
 
-#include <cstdio>
 #include <cstdlib>
 #include <string_view>
 #include <sys/random.h>
+#include <utility>
 
 namespace parc::fabric {
 namespace {
@@ -53,9 +53,7 @@ int expose(MemoryRegion& region, const iovec& memory, std::uint64_t access) {
   region.exposed = code == PARC_OK;
   if (region.exposed && gets_are_released()) region.parent.session->registered_last.is(&region);
   if (region.exposed) return 0;
-  // libfabric's log is off by default, and what its user makes of this does not name the cause.
-  std::fprintf(stderr, "parc: cannot register memory: %s\n", parc_error_detail());
-  return refused(FI_LOG_MR, "cannot register memory", code);
+  return refused_aloud(Failing::memory, FI_LOG_MR, code);
 }
 
 int register_memory(fid* of, const iovec* pieces, std::size_t count, std::uint64_t access, std::uint64_t key,

@@ -5,6 +5,12 @@
 #include "fabric/info.hpp"
 #include "parc/parc.h"
 
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdio>
+#include <unistd.h>
+
 namespace parc::fabric {
 
 fi_provider provider{
@@ -38,6 +44,26 @@ int errno_of(int parc_error) {
 int refused(fi_log_subsys subsystem, const char* what, int parc_error) {
   FI_WARN(&provider, subsystem, "%s: %s\n", what, parc_error_detail());
   return -errno_of(parc_error);
+}
+
+namespace {
+
+constexpr std::array tried{"cannot use parc", "cannot insert an address", "cannot register memory",
+                           "an operation failed"};
+static_assert(tried.size() == static_cast<std::size_t>(Failing::operation) + 1);
+
+} // namespace
+
+void say_once(Failing what, const char* sentence) {
+  static std::array<std::atomic<bool>, tried.size()> said{};
+  const auto which = static_cast<std::size_t>(what);
+  if (said[which].exchange(true)) return;
+  std::fprintf(stderr, "parc: process %d: %s: %s\n", static_cast<int>(getpid()), tried[which], sentence);
+}
+
+int refused_aloud(Failing what, fi_log_subsys subsystem, int parc_error) {
+  say_once(what, parc_error_detail());
+  return refused(subsystem, tried[static_cast<std::size_t>(what)], parc_error);
 }
 
 } // namespace parc::fabric

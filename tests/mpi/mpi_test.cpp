@@ -182,7 +182,8 @@ BOOST_AUTO_TEST_CASE(a_kernel_is_killed) {
     BOOST_REQUIRE(eventually([&] { return run.output().find("waiting") != std::string::npos; }));
     hosts[hosts_of_it - 1].kernel().signal(SIGKILL);
     BOOST_TEST(run.wait() == 18, run);
-    BOOST_TEST(run.errors().find("parc: an operation of process") != std::string::npos, run.errors());
+    BOOST_TEST(run.errors().find(": an operation failed: the ") != std::string::npos, run.errors());
+    BOOST_TEST(run.errors().find(" of another job ") != std::string::npos, run.errors()); // which it was
   }
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What bad input gets: libfabric's error code. The sentence that goes into its log is the caller's to look
-// at.
+// What bad input gets: libfabric's error code. What is said on stderr is the caller's to look at.
 //
 //   refusals no_domain CODE   there is no kernel that this process can use
 //   refusals hints            that cannot be met
 //   refusals address FILE     the one in the file cannot be reached, and what is none is none
 //   refusals queue            more has ended than a queue was to hold
 //   refusals buffers          that nobody can reach, or that are too long
+//   refusals memory           that is not there, and so is not registered
 #include "harness.h"
 
 static void no_domain(int code) {
@@ -175,6 +175,21 @@ static void bad_buffers(void) {
   close_all();
 }
 
+static void memory_that_is_not_there(void) {
+  struct fi_info* hints = hints_for(FI_RMA | FI_ATOMIC);
+  struct fid_mr* region = NULL;
+  hints->domain_attr->mr_mode = FI_MR_PROV_KEY | FI_MR_ALLOCATED | FI_MR_VIRT_ADDR;
+  check(fi_getinfo(FI_VERSION(1, 5), NULL, NULL, 0, hints, &info));
+  check(fi_fabric(info->fabric_attr, &fabric, NULL));
+  check(fi_domain(fabric, info, &domain, NULL));
+  for (int times = 0; times < 3; ++times)
+    expect(fi_mr_reg(domain, (void*)4096, 8192, FI_REMOTE_READ, 0, 0, 0, &region, NULL) < 0);
+  check(fi_close(&domain->fid));
+  check(fi_close(&fabric->fid));
+  fi_freeinfo(hints);
+  fi_freeinfo(info);
+}
+
 int main(int count, char** words) {
   expect(count > 1);
   if (strcmp(words[1], "no_domain") == 0) no_domain(atoi(words[2]));
@@ -183,6 +198,7 @@ int main(int count, char** words) {
   if (strcmp(words[1], "address") == 0) addresses(words[2]);
   if (strcmp(words[1], "queue") == 0) crowded_queue();
   if (strcmp(words[1], "buffers") == 0) bad_buffers();
+  if (strcmp(words[1], "memory") == 0) memory_that_is_not_there();
   puts("ok");
   return 0;
 }
