@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Hosts that only ssh leads to: kernels that listen where nobody else looks for them, behind a real sshd.
+#include "tests/support/moments.hpp"
 #include "tests/support/reachable.hpp"
+#include "tests/support/tcp_connections.hpp"
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
@@ -53,6 +55,12 @@ struct Far : Reachable {
     for (const auto& each : std::filesystem::directory_iterator(hosts[0].runtime_dir()))
       if (each.path().filename().string().starts_with("parc-ssh-")) found.push_back(each.path());
     return found;
+  }
+  [[nodiscard]] pid_t kernel_of(const std::string& host) const {
+    pid_t id = 0;
+    std::ifstream(runtime_dir(host) + "/kernel.pid") >> id;
+    BOOST_TEST_REQUIRE(id > 0);
+    return id;
   }
   // Of the kernel of host a.
   [[nodiscard]] std::vector<pid_t> ssh_processes() {
@@ -142,9 +150,7 @@ BOOST_AUTO_TEST_CASE(no_ssh_outlives_its_kernel) {
 
 BOOST_AUTO_TEST_CASE(a_kernel_behind_a_tunnel_is_started_again) {
   bring_up("b");
-  Process pid = on("b", {"cat", runtime_dir("b") + "/kernel.pid"});
-  BOOST_TEST_REQUIRE(pid.wait() == 0);
-  kill(std::stoi(pid.output()), SIGKILL);
+  kill(kernel_of("b"), SIGKILL);
   BOOST_TEST(eventually([&] { return host_row("b")["up"] == false; }));
   bring_up("b");
   BOOST_TEST(host_row("b")["up"] == true);
@@ -170,6 +176,48 @@ BOOST_AUTO_TEST_CASE(hosts_behind_tunnels_reach_each_other) {
                          PARC_TEST_PROGRAMS "/random_messages", "3", "300"});
   const int status_far = far.wait();
   BOOST_TEST(status_far == 0, far.errors() << hosts);
+}
+
+// Of messages of up to 64 MiB, both ways, beside a job of the host that relays. No connection but those of
+// ssh is open between any two of them meanwhile.
+BOOST_AUTO_TEST_CASE(tunnels_are_killed_and_stopped_at_any_moment) {
+  bring_up("b,c");
+  const auto status_of_b = [this] {
+    Process status = on("b", {PARC_TEST_BIN "/parc", "status", "--json"});
+    BOOST_REQUIRE(status.wait() == 0);
+    return Json::parse(status.output());
+  };
+  Moments moments([&] { return bytes_over_link(status_of_b(), "c"); });
+  BOOST_TEST_CONTEXT("seed " << moments.seed()) {
+    Process own = hosts.run({"--hosts", "a,b", PARC_TEST_PROGRAMS "/ring", "1000000", "0"});
+    BOOST_TEST_REQUIRE(eventually([&] { return contains(own.output(), "ready"); }), own << hosts);
+    Process job =
+        on("b", {PARC_TEST_BIN "/parc", "run", "--hosts", "b,c", PARC_TEST_PROGRAMS "/random_messages",
+                 std::to_string(moments.seed()), messages_of_test("50"), "64"});
+    for (const pid_t each : ssh_processes()) BOOST_TEST(tcp_connections(each) == 1U);
+    int times = 0;
+    for (; moments.comes(job, 30'000'000); ++times) {
+      std::vector<pid_t> ours = hosts.ranks();
+      ours.push_back(hosts[0].kernel().id());
+      for (const char* host : {"b", "c"}) ours.push_back(kernel_of(host));
+      for (const pid_t each : ours) BOOST_TEST(tcp_connections(each) == 0U);
+      const auto tunnels = ssh_processes();
+      for (const pid_t each : tunnels) BOOST_TEST(tcp_connections(each) <= 1U);
+      if (tunnels.empty()) continue; // they are being made anew
+      const pid_t tunnel = tunnels[moments.any_of(tunnels.size())];
+      const bool stops = moments.any_of(2) == 0;
+      kill(tunnel, stops ? SIGSTOP : SIGKILL);
+      if (!stops) continue;
+      moments.stand_still();
+      kill(tunnel, SIGCONT);
+    }
+    const int status = job.wait();
+    BOOST_TEST(status == 0, job.errors() << hosts);
+    BOOST_TEST(times > 0);
+    BOOST_TEST(own.running(), own << hosts);
+    own.signal(SIGTERM);
+    BOOST_TEST(own.wait() == 128 + SIGTERM, own);
+  }
 }
 
 // Its links are made anew, and what it relays goes on.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Hosts that [hosts] says are reached via others: the same text at all of them, as ssh's ProxyJump has it.
 #include "tests/support/hosts.hpp"
+#include "tests/support/moments.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <csignal>
@@ -50,6 +51,19 @@ struct TwoHeads {
     (void)asked.wait();
     return Json::parse(asked.output())["hosts"][0];
   }
+  // Messages of up to 64 MiB, both ways, over both heads.
+  Process far_job(unsigned seed) {
+    BOOST_TEST_REQUIRE(row("d")["way"] == "relay", hosts);
+    return hosts.run({"--hosts", "a,d", PARC_TEST_PROGRAMS "/random_messages", std::to_string(seed),
+                      messages_of_test("50"), "64"});
+  }
+  // One of the heads' own, which never ends.
+  Process own_job() {
+    Process own = hosts.run({"--hosts", "b,c", PARC_TEST_PROGRAMS "/ring", "1000000", "0"}, 1);
+    BOOST_TEST_REQUIRE(eventually([&] { return times_in(own.output(), "ready") == 2; }), own << hosts);
+    return own;
+  }
+  Moments moments{[this] { return bytes_over_link(hosts.status(), "d"); }};
 };
 
 } // namespace
@@ -81,6 +95,46 @@ BOOST_AUTO_TEST_CASE(a_relay_is_killed_and_started_again) {
   }
   const int status = job.wait();
   BOOST_TEST(status == 0, job.errors() << hosts);
+}
+
+BOOST_AUTO_TEST_CASE(relays_with_jobs_of_their_own_are_stopped) {
+  BOOST_TEST_CONTEXT("seed " << moments.seed()) {
+    Process own = own_job(), job = far_job(moments.seed());
+    int stops = 0;
+    for (; moments.comes(job, 30'000'000); ++stops) {
+      Process& relay = hosts[1 + moments.any_of(2)].kernel();
+      relay.signal(SIGSTOP);
+      moments.stand_still();
+      relay.signal(SIGCONT);
+    }
+    const int status = job.wait();
+    BOOST_TEST(status == 0, job.errors() << hosts);
+    BOOST_TEST(stops > 0);
+    BOOST_TEST(own.running(), own << hosts);
+    own.signal(SIGTERM);
+    BOOST_TEST(own.wait() == 128 + SIGTERM, own);
+  }
+}
+
+// Their own jobs end with them, and what they relay goes on.
+BOOST_AUTO_TEST_CASE(relays_with_jobs_of_their_own_are_killed) {
+  BOOST_TEST_CONTEXT("seed " << moments.seed()) {
+    Process job = far_job(moments.seed());
+    int kills = 0;
+    for (;; ++kills) {
+      Process own = own_job();
+      if (!moments.comes(job, 60'000'000)) break;
+      Host& relay = hosts[1 + moments.any_of(2)];
+      relay.kernel().signal(SIGKILL);
+      (void)relay.kernel().wait();
+      relay.start();
+      BOOST_TEST(own.wait() > 0, own << hosts);
+      BOOST_TEST_REQUIRE(eventually([&] { return row("d")["up"] == true; }), hosts);
+    }
+    const int status = job.wait();
+    BOOST_TEST(status == 0, job.errors() << hosts);
+    BOOST_TEST(kills > 0);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(what_the_relay_met_is_said) {

@@ -6,7 +6,8 @@
 // messages are sent, with a pattern that the message fits; then by MPI's rule each read gets the message that
 // it was made for, whatever else is on its way. In the last context reads take from anybody: there no message
 // may come twice or be lost.
-// Usage: random_messages SEED MESSAGES
+// Where LONGEST is given (MiB), two of every fifty messages are that long: one there and one back between
+// ranks 0 and 1, at once. Usage: random_messages SEED MESSAGES [LONGEST]
 #include "tests/support/programs/rank.hpp"
 
 #include <algorithm>
@@ -40,7 +41,7 @@ std::size_t draw_length(std::mt19937_64& random) {
   return random() % (std::size_t{8} << 20);
 }
 
-std::vector<Message> draw_plan(std::uint64_t seed, std::uint64_t messages, int ranks) {
+std::vector<Message> draw_plan(std::uint64_t seed, std::uint64_t messages, std::size_t longest, int ranks) {
   std::mt19937_64 random(seed);
   const auto draw_rank = [&] { return static_cast<int>(random() % static_cast<unsigned>(ranks)); };
   std::vector<Message> plan;
@@ -53,6 +54,12 @@ std::vector<Message> draw_plan(std::uint64_t seed, std::uint64_t messages, int r
     message.context = static_cast<std::uint32_t>(random() % contexts);
     message.bytes = draw_length(random);
     if (message.context == from_anybody) message.bytes %= most_from_anybody;
+    if (const auto place = number % 50; longest != 0 && (place == 10 || place == 11)) {
+      message.from = place == 10 ? 0 : 1;
+      message.to = 1 - message.from;
+      message.context = 0;
+      message.bytes = longest;
+    }
     message.any_tag = random() % 3 == 0 || message.context == from_anybody;
     plan.push_back(message);
   }
@@ -233,10 +240,11 @@ private:
 } // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) return 2;
+  if (argc != 3 && argc != 4) return 2;
   const std::uint64_t seed = std::strtoull(argv[1], nullptr, 10);
   parc_context* parc = rank::open();
-  Rank(parc, seed, draw_plan(seed, std::strtoull(argv[2], nullptr, 10), parc_size(parc))).run();
+  const std::size_t longest = argc == 4 ? std::strtoull(argv[3], nullptr, 10) << 20 : 0;
+  Rank(parc, seed, draw_plan(seed, std::strtoull(argv[2], nullptr, 10), longest, parc_size(parc))).run();
   rank::expect_code(parc_barrier(parc), PARC_OK, "barrier");
   rank::expect_code(parc_close(parc), PARC_OK, "close");
 }
