@@ -220,6 +220,21 @@ BOOST_AUTO_TEST_CASE(tunnels_are_killed_and_stopped_at_any_moment) {
   }
 }
 
+// By addresses in a file: of a kernel behind a tunnel, from the one that has it and from one behind another.
+BOOST_AUTO_TEST_CASE(two_jobs_that_know_each_other_by_address) {
+  bring_up("b,c");
+  const std::string file = hosts.directory() + "/addresses";
+  const std::string program = PARC_TEST_PROGRAMS "/strangers";
+  Process server = on("b", {PARC_TEST_BIN "/parc", "run", "--hosts", "b:2", program, "serve", file, "2"});
+  Process near = hosts.run({"--hosts", "a", program, "ask", file, "2", "undialed"});
+  Process far =
+      on("c", {PARC_TEST_BIN "/parc", "run", "--hosts", "c", program, "ask", file, "2", "undialed"});
+  for (Process* each : {&near, &far, &server}) {
+    const int status = each->wait();
+    BOOST_TEST((status == 0 && each->errors() == ""), each->errors() << hosts);
+  }
+}
+
 // Its links are made anew, and what it relays goes on.
 BOOST_AUTO_TEST_CASE(what_is_relayed_outlives_the_tunnels) {
   bring_up("b,c");

@@ -137,6 +137,19 @@ BOOST_AUTO_TEST_CASE(relays_with_jobs_of_their_own_are_killed) {
   }
 }
 
+// By addresses in a file, which lead to a kernel that only relays lead to.
+BOOST_AUTO_TEST_CASE(two_jobs_that_know_each_other_by_address) {
+  const std::string file = hosts.directory() + "/addresses";
+  Process server = hosts.run({"--hosts", "d:2", PARC_TEST_PROGRAMS "/strangers", "serve", file, "2"}, 3);
+  Process asker =
+      hosts.run({"--hosts", "a:2", PARC_TEST_PROGRAMS "/strangers", "ask", file, "2", "undialed"});
+  for (Process* each : {&asker, &server}) {
+    const int status = each->wait();
+    BOOST_TEST((status == 0 && each->errors() == ""), each->errors() << hosts);
+  }
+  BOOST_TEST(row("d")["way"] == "relay");
+}
+
 BOOST_AUTO_TEST_CASE(what_the_relay_met_is_said) {
   say(false);
   const std::string why = row("d")["why"];
