@@ -261,7 +261,7 @@ struct alignas(64) Operation {
   std::atomic<std::uint64_t>
       total; // length of the message as sent; while pending, that of the program's memory
   std::atomic<std::int32_t> source; // of the message (reads, probes)
-  std::atomic<std::int32_t> error;  // PARC_OK or PARC_E*
+  std::atomic<std::int32_t> error;  // PARC_OK or PARC_E*; of a read that is not over, K: shm/between.hpp
   std::atomic<std::uint64_t> tag;   // while pending: as asked for, the bits that may be any all ones
   // K: of a write, the generation whose hand-over is confirmed (release); of a read or probe, what its writer
   // sent with the message.

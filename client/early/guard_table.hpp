@@ -18,6 +18,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -27,6 +29,20 @@ namespace parc::client {
 struct Stretch { // of a message's bytes
   std::uint64_t low, high;
   [[nodiscard]] bool empty() const { return low >= high; }
+};
+// Some of them that have come although what is before and behind them has not: ascending, apart.
+class Islands {
+public:
+  [[nodiscard]] bool full() const { return count_ == std::ssize(islands_); }
+  [[nodiscard]] auto begin() const { return islands_.begin(); }
+  [[nodiscard]] auto end() const { return islands_.begin() + count_; }
+  [[nodiscard]] Stretch without(Stretch bytes) const; // of which both ends are no island's
+  bool add(const Stretch& island);                    // false: there is no room for one more
+  void keep_within(const Stretch& missing);           // the others are forgotten
+
+private:
+  std::array<Stretch, 16> islands_{}; // as many as the kernel can tell of (shm/between.hpp)
+  std::ptrdiff_t count_ = 0;
 };
 struct Pages { // of addresses, whole or not
   std::uintptr_t begin, end;
@@ -45,7 +61,8 @@ struct Guard {
   static constexpr std::size_t most_pieces = 16;
   parc_op id;
   bool writes;
-  Stretch missing; // of the message, as far as its pages are guarded: it only shrinks
+  Stretch missing; // of the message, as far as its pages are guarded, without the islands: it only shrinks
+  Islands islands;
   std::uint32_t pieces;
   std::array<iovec, most_pieces> piece;
   // Nothing that the table looks at.
@@ -96,12 +113,16 @@ public:
     return each_piece(guard,
                       [&](std::size_t i) { return each_run(pages_of(guard, i, guard.missing), apply); });
   }
+  // That is not missing: an island. False, and it is not opened: apply refused, or there are too many of
+  // them.
+  template <class Apply> [[nodiscard]] bool open_island(Guard& guard, Stretch island, const Apply& apply);
   // No more than `missing` is: the pages of what has arrived since are opened. False: where apply refused,
   // the guard has what it had, and some of its pages may be open that it does not need any more.
   template <class Apply> [[nodiscard]] bool shrink(Guard& guard, const Stretch& missing, const Apply& apply);
   // Nothing is missing. False: apply refused.
   template <class Apply> [[nodiscard]] bool open_pages(Guard& guard, const Apply& apply) {
     const Stretch was = std::exchange(guard.missing, {0, 0});
+    guard.islands.keep_within({0, 0});
     return each_piece(guard, [&](std::size_t i) { return each_run(pages_of(guard, i, was), apply); });
   }
 
@@ -127,6 +148,15 @@ public:
   }
 
 private:
+  // The stretches of its message that a guard misses.
+  template <class Use> static void each_gap(const Guard& guard, const Use& use) {
+    std::uint64_t low = guard.missing.low;
+    for (const Stretch& island : guard.islands) {
+      if (low < island.low) use(Stretch{low, island.low});
+      low = island.high;
+    }
+    if (low < guard.missing.high) use(Stretch{low, guard.missing.high});
+  }
   template <class Use> static bool each_piece(const Guard& guard, const Use& use) {
     for (std::size_t i = 0; i < guard.pieces; ++i)
       if (!use(i)) return false;
@@ -142,15 +172,32 @@ private:
 
 template <class Apply> bool GuardTable::shrink(Guard& guard, const Stretch& missing, const Apply& apply) {
   const Stretch before = guard.missing;
-  guard.missing = {std::max(before.low, missing.low), std::min(before.high, missing.high)};
+  const Islands islands = guard.islands;
+  guard.missing =
+      guard.islands.without({std::max(before.low, missing.low), std::min(before.high, missing.high)});
   if (guard.missing.low == before.low && guard.missing.high == before.high) return true;
+  guard.islands.keep_within(guard.missing);
   const bool applied = each_piece(guard, [&](std::size_t i) {
     const Pages old = pages_of(guard, i, before), now = pages_of(guard, i, guard.missing);
     const Pages left = now.empty() ? Pages{old.end, old.end} : now;
     return each_run({old.begin, std::min(old.end, left.begin)}, apply) &&
            each_run({std::max(old.begin, left.end), old.end}, apply);
   });
-  if (!applied) guard.missing = before;
+  if (applied) return true;
+  guard.missing = before;
+  guard.islands = islands;
+  return false;
+}
+
+template <class Apply> bool GuardTable::open_island(Guard& guard, Stretch island, const Apply& apply) {
+  const Stretch missing = guard.missing;
+  island = guard.islands.without({std::max(island.low, missing.low), std::min(island.high, missing.high)});
+  if (island.empty()) return true;
+  const Islands before = guard.islands;
+  if (!guard.islands.add(island)) return false;
+  const bool applied =
+      each_piece(guard, [&](std::size_t i) { return each_run(pages_of(guard, i, island), apply); });
+  if (!applied) guard.islands = before;
   return applied;
 }
 

@@ -8,6 +8,7 @@
 #include "client/early/guards.hpp"
 
 #include "client/base/pages.hpp"
+#include "shm/between.hpp"
 
 #include <algorithm>
 #include <sched.h>
@@ -33,8 +34,17 @@ bool Guards::arrived(const Missing& missing) const {
     if (missing.bytes.empty() || !begun) return begun;
   }
   const std::uint64_t total = missing.gets ? missing.length : operation.total.load(std::memory_order_relaxed);
-  return operation.front.load(std::memory_order_acquire) >= std::min(missing.bytes.high, total) ||
-         operation.back.load(std::memory_order_acquire) + missing.bytes.low >= total;
+  const std::uint64_t high = std::min(missing.bytes.high, total);
+  if (operation.front.load(std::memory_order_acquire) >= high ||
+      operation.back.load(std::memory_order_acquire) + missing.bytes.low >= total)
+    return true;
+  bool between = false;
+  if (missing.islands)
+    shm::each_between(operation.error.load(std::memory_order_acquire), missing.length,
+                      [&](std::uint64_t from, std::uint64_t to) {
+                        between = between || (from <= missing.bytes.low && high <= to);
+                      });
+  return between;
 }
 
 template <class Wanted> std::optional<Guards::Missing> Guards::find_missing(const Wanted& wanted) const {

@@ -5,6 +5,7 @@
 #include "client/base/pages.hpp"
 #include "client/early/guards.hpp"
 #include "client/early/page_set.hpp"
+#include "shm/between.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -40,6 +41,17 @@ bool Guards::guard_pages(const Guard& guard) {
 bool Guards::shrink(Guard& guard, const Stretch& missing) {
   return guards_.shrink(guard, missing,
                         [&](const GuardTable::Run& run) { return protect(guard.adopted, run); });
+}
+
+// Of a read, what several streams have brought between its ends. Where that is refused it stays shut, as in
+// shrink().
+void Guards::open_islands(Guard& guard) {
+  if (guard.writes) return;
+  const std::int32_t word = shared(guard.id).error.load(std::memory_order_acquire);
+  shm::each_between(word, guard.length, [&](std::uint64_t low, std::uint64_t high) {
+    (void)guards_.open_island(guard, {low, high},
+                              [&](const GuardTable::Run& run) { return protect(guard.adopted, run); });
+  });
 }
 
 // Writes that overlap may need more mappings for that than the system has room for, and nothing else can give
@@ -99,6 +111,7 @@ void Guards::close_untouched(const Guard& guard) {
   if (!page_trace_.on() || guard.writes || is_protected(guard)) return;
   Guard whole = guard;
   whole.missing = {0, guard.length};
+  whole.islands = {};
   if (holds_signal_stack(whole) || holds_this_stack(whole) ||
       exposed_.has_any_of(operations_.entry(guard.slot).pieces))
     return;

@@ -105,6 +105,7 @@ Guard Guards::make_guard(parc_op id, Slot slot) const {
   Guard guard{.id = id,
               .writes = Operations::is_write(id),
               .missing = {0, 0},
+              .islands = {},
               .pieces = static_cast<std::uint32_t>(entry.pieces.size()),
               .piece = {},
               .slot = slot,
@@ -223,10 +224,12 @@ void Guards::look() {
         continue;
       }
       if (!missing.empty()) guard.missed = std::max(guard.missed, now);
-      if (shrink(guard, missing) && done)
+      if (shrink(guard, missing) && done) {
         drop(guard);
-      else
-        ++i;
+        continue;
+      }
+      if (!done) open_islands(guard);
+      ++i;
     }
   }
   if (lost) report_losses();

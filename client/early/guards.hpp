@@ -182,6 +182,7 @@ private:
     Stretch bytes;
     bool writes = false;
     bool gets = false;
+    bool islands = false; // it is opened where it comes between what is missing before and behind it, too
     std::uint64_t length = 0;
     std::uint64_t touched = 0; // of that, the byte that somebody touched
     int peer = 0;
@@ -193,6 +194,7 @@ private:
             .bytes = bytes,
             .writes = guard.writes,
             .gets = guard.gets,
+            .islands = !guard.writes && !guard.islands.full(),
             .length = guard.length,
             .touched = bytes.low,
             .peer = guard.envelope.peer};
@@ -257,6 +259,7 @@ private:
   // Pages, under lock_: guarded_pages.cpp.
   [[nodiscard]] bool guard_pages(const Guard& guard);
   [[nodiscard]] bool shrink(Guard& guard, const Stretch& missing);
+  void open_islands(Guard& guard);
   void open_all(Guard& guard);
   [[nodiscard]] bool protect(const Adopted& adopted, const GuardTable::Run& run);
   [[nodiscard]] bool protect_all(const Adopted& adopted, const Pages& pages);

@@ -58,10 +58,16 @@ std::vector<std::uintptr_t> addresses_of(const Guard& guard) {
   return addresses;
 }
 
+bool is_in(const auto& stretches, std::uint64_t at) {
+  return std::ranges::any_of(stretches,
+                             [at](const Stretch& each) { return each.low <= at && at < each.high; });
+}
+
 void guard_naively(Memory& memory, const Guard& guard, const Stretch& missing) {
   if (missing.empty()) return;
   const std::vector<std::uintptr_t> addresses = addresses_of(guard);
   for (std::uint64_t at = missing.low; at < missing.high; ++at) {
+    if (is_in(guard.islands, at)) continue;
     Access& access = memory.access.at((addresses[at] - base) / page);
     access = std::min(access, guard.writes ? Access::loads : Access::none);
   }
@@ -79,7 +85,8 @@ std::optional<Stretch> missing_naively(const Guard& guard, const Pages& there) {
     Stretch found{UINT64_MAX, 0};
     for (std::size_t k = 0; k < guard.piece[i].iov_len; ++k, ++at) {
       const std::uintptr_t address = address_of(guard.piece[i].iov_base) + k;
-      if (at < guard.missing.low || at >= guard.missing.high || address < there.begin || address >= there.end)
+      if (at < guard.missing.low || at >= guard.missing.high || address < there.begin ||
+          address >= there.end || is_in(guard.islands, at) || (!found.empty() && found.high != at))
         continue;
       found = {std::min(found.low, at), at + 1};
     }
@@ -114,6 +121,13 @@ Stretch less(std::mt19937_64& random, const Guard& guard) {
   else
     missing.high -= random() % (left + 1);
   return missing;
+}
+
+// Some that has come between the ends of what is missing.
+Stretch any_island(std::mt19937_64& random, const Stretch& missing) {
+  if (missing.empty()) return missing;
+  const std::uint64_t low = missing.low + random() % (missing.high - missing.low);
+  return {low, low + random() % (missing.high - low + 1)};
 }
 
 void check(const GuardTable& table, const Memory& memory) {
@@ -162,6 +176,20 @@ BOOST_AUTO_TEST_CASE(a_guard_whose_pages_are_refused_keeps_them) {
   BOOST_TEST(memory.text().substr(0, 5) == "----+");
 }
 
+BOOST_AUTO_TEST_CASE(what_came_between_is_opened) {
+  GuardTable table(4, page);
+  Memory memory;
+  Guard& read = table.add(guard_of(1, false, {{base, base + 8 * page}}));
+  BOOST_TEST(table.guard_pages(read, memory.apply()));
+  BOOST_TEST(table.open_island(read, {2 * page + 1, 5 * page}, memory.apply())); // page 2 not whole
+  BOOST_TEST(memory.text().substr(0, 9) == "---++---+");
+  BOOST_TEST(table.open_island(read, {2 * page, 2 * page + 1}, memory.apply()));
+  BOOST_TEST(memory.text().substr(0, 9) == "--+++---+");
+  BOOST_TEST(table.shrink(read, {5 * page, 8 * page}, memory.apply())); // the gap before it has closed
+  BOOST_TEST(memory.text().substr(0, 9) == "+++++---+");
+  BOOST_TEST((read.islands.begin() == read.islands.end()));
+}
+
 BOOST_AUTO_TEST_CASE(finds_what_is_missing_in_a_range_of_addresses) {
   const Guard guard =
       guard_of(1, false, {{base + 32, base + 64}, {base + 100, base + 110}, {base, base + 8}});
@@ -189,7 +217,13 @@ BOOST_AUTO_TEST_CASE(is_what_the_definition_says) {
           BOOST_REQUIRE(table.guard_pages(added, memory.apply()));
         } else if (table.size() != 0) {
           Guard& guard = table[random() % table.size()];
-          BOOST_REQUIRE(table.shrink(guard, less(random, guard), memory.apply()));
+          const Stretch island = any_island(random, guard.missing);
+          if (random() % 2 == 0 &&
+              (table.open_island(guard, island, memory.apply()) || !guard.islands.full()))
+            for (std::uint64_t at = island.low; at < island.high; ++at)
+              BOOST_REQUIRE(is_in(guard.islands, at));
+          else
+            BOOST_REQUIRE(table.shrink(guard, less(random, guard), memory.apply()));
           if (guard.missing.empty()) table.remove(guard);
         }
         check(table, memory);
@@ -220,12 +254,16 @@ BOOST_AUTO_TEST_CASE(never_opens_what_is_missing_where_calls_are_refused) {
       GuardTable table(6, page);
       Memory memory;
       memory.random = &random;
-      std::map<parc_op, Stretch> truth; // what has really not arrived
+      struct Truth {
+        Stretch missing; // what has really not arrived, but for these
+        std::vector<Stretch> islands;
+      };
+      std::map<parc_op, Truth> truth;
       for (int step = 0; step < 60; ++step) {
         memory.refuses = random() % 2 == 0 ? 3 : 0;
         if (!table.full() && random() % 3 == 0) {
           Guard& added = table.add(any_guard(random, step + 1));
-          truth[added.id] = added.missing;
+          truth[added.id] = {added.missing, {}};
           if (!table.guard_pages(added, memory.apply())) {
             memory.refuses = 0; // else the program ends
             BOOST_REQUIRE(table.open_pages(added, memory.apply()));
@@ -233,14 +271,23 @@ BOOST_AUTO_TEST_CASE(never_opens_what_is_missing_where_calls_are_refused) {
           }
         } else if (table.size() != 0) {
           Guard& guard = table[random() % table.size()];
-          Stretch& missing = truth.at(guard.id);
+          auto& [missing, islands] = truth.at(guard.id);
+          if (random() % 2 == 0) {
+            islands.push_back(any_island(random, missing));
+            (void)table.open_island(guard, islands.back(), memory.apply());
+          }
           Guard before = guard;
           before.missing = missing;
           missing = less(random, before);
           if (table.shrink(guard, missing, memory.apply()) && guard.missing.empty()) table.remove(guard);
         }
         Memory needed;
-        for (const Guard& guard : table) guard_naively(needed, guard, truth.at(guard.id));
+        for (Guard guard : table) {
+          const auto& [missing, islands] = truth.at(guard.id);
+          guard.islands = {};
+          for (std::uint64_t at = missing.low; at < missing.high; ++at)
+            if (!is_in(islands, at)) guard_naively(needed, guard, {at, at + 1});
+        }
         for (std::size_t i = 0; i < pages; ++i) BOOST_REQUIRE((memory.access[i] <= needed.access[i]));
       }
       memory.refuses = 0;
