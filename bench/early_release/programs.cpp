@@ -2,9 +2,10 @@
 #include "bench/early_release/programs.hpp"
 #include "bench/early_release/patterns.hpp"
 #include "bench/heat/show.hpp"
+#include "system/observe/machine.hpp"
 
 #include <algorithm>
-#include <fstream>
+#include <chrono>
 #include <iostream>
 #include <map>
 #include <numeric>
@@ -31,11 +32,7 @@ struct Step {
 
 // How long the cores of this machine have worked, together.
 double busy_ms() {
-  std::ifstream file("/proc/stat");
-  std::string name;
-  double user = 0, nice = 0, system = 0, idle = 0, waiting = 0, irq = 0, softirq = 0;
-  file >> name >> user >> nice >> system >> idle >> waiting >> irq >> softirq;
-  return (user + nice + system + irq + softirq) * 1e3 / static_cast<double>(sysconf(_SC_CLK_TCK));
+  return std::chrono::duration<double, std::milli>(busy_time().value_or(std::chrono::nanoseconds())).count();
 }
 
 struct Case {

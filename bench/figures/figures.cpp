@@ -2,29 +2,25 @@
 #include "bench/figures/figures.hpp"
 
 #include "system/columns.hpp"
+#include "system/observe/machine.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <iostream>
 #include <sstream>
-#include <sys/utsname.h>
-#include <thread>
 
 namespace parc::bench {
 
 namespace {
 
-Json machine(const Network& network) {
-  utsname system{};
-  uname(&system);
-  std::string processor;
-  std::ifstream about("/proc/cpuinfo");
-  for (std::string line; processor.empty() && std::getline(about, line);)
-    if (line.starts_with("model name")) processor = line.substr(line.find(':') + 2);
-  return {{"cores", std::thread::hardware_concurrency()},
-          {"processor", processor},
-          {"kernel", system.release},
+Json machine(const Network& network, double load_before) {
+  const Machine machine = this_machine();
+  return {{"cores", machine.cores},
+          {"processor", machine.processor},
+          {"memory", machine.memory},
+          {"system", machine.system},
+          {"load_before", load_before},
           {"congestion_control", network.congestion_control},
           {"slow_start_after_idle", network.slow_start_after_idle}};
 }
@@ -125,6 +121,7 @@ Text to_text(const Json& rows) {
 }
 
 void describe(CLI::App& app, Options& options) {
+  options.load_before = load_average();
   app.add_option("--json", options.json, "Write the figures to this file")->option_text("FILE");
   app.add_option("--repeats", options.repeats, "Interleaved repeats; medians are shown")
       ->check(CLI::PositiveNumber)
@@ -137,7 +134,8 @@ Result<void> show(std::string_view bench, const Options& options, const Network&
   print_table(to_text(lines));
   if (options.json.empty()) return success();
   std::ofstream file(options.json);
-  file << Json{{"bench", bench}, {"machine", machine(network)}, {"rows", lines}}.dump(2) << '\n';
+  file << Json{{"bench", bench}, {"machine", machine(network, options.load_before)}, {"rows", lines}}.dump(2)
+       << '\n';
   file.close();
   if (!file) return system_error("cannot write {}", options.json);
   return success();

@@ -59,6 +59,7 @@ struct Network {
 struct Options {
   std::string json;
   int repeats = 3;
+  double load_before = -1; // of the machine
 };
 void describe(CLI::App& app, Options& options);
 

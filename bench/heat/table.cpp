@@ -2,6 +2,7 @@
 #include "bench/heat/show.hpp"
 
 #include "system/columns.hpp"
+#include "system/observe/machine.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,8 +10,6 @@
 #include <fstream>
 #include <set>
 #include <string_view>
-#include <sys/utsname.h>
-#include <thread>
 
 namespace parc::heat::demo {
 
@@ -229,14 +228,16 @@ std::string short_table(const std::vector<Row>& rows) {
 
 Result<void> write_json(const std::string& path, const std::vector<Row>& rows,
                         const nlohmann::json& settings) {
-  utsname system{};
-  uname(&system);
-  const nlohmann::json all = {
-      {"schema", 1},
-      {"demo", "heat"},
-      {"machine", {{"cores", std::thread::hardware_concurrency()}, {"kernel", system.release}}},
-      {"settings", settings},
-      {"cases", rows}};
+  const Machine machine = this_machine();
+  const nlohmann::json all = {{"schema", 1},
+                              {"demo", "heat"},
+                              {"machine",
+                               {{"cores", machine.cores},
+                                {"processor", machine.processor},
+                                {"memory", machine.memory},
+                                {"system", machine.system}}},
+                              {"settings", settings},
+                              {"cases", rows}};
   std::ofstream file(path);
   file << all.dump(2) << '\n';
   file.close();

@@ -2,6 +2,7 @@
 // bench-report FILE...: what benches wrote with --json, as one Markdown table, and under it the machines that
 // it was measured on.
 #include "bench/figures/bench.hpp"
+#include "system/observe/machine.hpp"
 
 #include <fmt/ranges.h>
 #include <fstream>
@@ -29,10 +30,14 @@ std::string line(const std::vector<std::string>& cells) {
 }
 
 std::string describe(const Json& machine) {
-  return fmt::format("{} cores ({}), Linux {}, {}{}", machine.at("cores").dump(),
-                     machine.value("processor", "unknown"), machine.value("kernel", "unknown"),
+  return fmt::format("{}, {}{}, load {:.1f} before it",
+                     text_of(Machine{.processor = machine.value("processor", ""),
+                                     .cores = machine.value("cores", 0u),
+                                     .memory = machine.value("memory", std::uint64_t{0}),
+                                     .system = machine.value("system", "Linux")}),
                      machine.value("congestion_control", "unknown"),
-                     machine.value("slow_start_after_idle", true) ? "" : " without slow start after idle");
+                     machine.value("slow_start_after_idle", true) ? "" : " without slow start after idle",
+                     machine.value("load_before", -1.0));
 }
 
 Result<void> report(const std::vector<std::string>& paths, bool goals_only) {

@@ -95,6 +95,20 @@ BOOST_AUTO_TEST_CASE(a_program_has_what_goes_through_the_kernel_and_what_does_no
   BOOST_TEST(rates.programs[0].thread.delay_us == 5);
 }
 
+// What the kernel and its programs take is not others', and who has come or gone meanwhile spoils the sum.
+BOOST_AUTO_TEST_CASE(others_take_what_the_kernel_and_its_programs_do_not) {
+  Look before = look_at(0ms), after = look_at(2000ms);
+  before.view.programs = after.view.programs = {program(5)};
+  before.busy_ns = 10'000'000'000, before.own_ns = 1'000'000'000;
+  after.busy_ns = 13'000'000'000, after.own_ns = 2'000'000'000;
+  BOOST_TEST(rates_between(before, after).others == 1);
+  after.own_ns = 9'000'000'000;
+  BOOST_TEST(rates_between(before, after).others == 0);
+  after.view.programs.clear();
+  after.own_ns = 0;
+  BOOST_TEST(rates_between(before, after).others == 0);
+}
+
 // A number of a process may be given again, and a program is seen without its segment when it leaves.
 BOOST_AUTO_TEST_CASE(a_program_that_is_not_the_same_has_no_rates) {
   Look before = look_at(0ms), after = look_at(1000ms);

@@ -62,6 +62,14 @@ KernelView long_view(bool alive) {
   return view;
 }
 
+MachineView long_machine() {
+  return {.machine = {.processor = "Some(R) Processor(TM) with many words CPU 9999X v7 @ 2.99GHz",
+                      .cores = 1024,
+                      .memory = 4ull << 40,
+                      .system = "Linux 10.11.12-13-name-of-a-distribution-amd64"},
+          .load = 1234.5};
+}
+
 Rates long_rates(bool alive) {
   Rates rates;
   rates.kernel = long_view(alive).kernel;
@@ -97,43 +105,45 @@ Style style_of(const Page& page, const std::string& word) {
 } // namespace
 
 BOOST_AUTO_TEST_CASE(status_has_room_in_80_columns) {
-  const std::string text = text_of(status_page(long_view(true), true, long_ago_s, eighty));
+  const std::string text = text_of(status_page(long_view(true), long_machine(), true, long_ago_s, eighty));
   for (const char* whole :
        {"fedcba9876543210", "reconnecting", "99 days 23 h", "16.0 EiB", "4194304", "65535", "2147483647",
         "read from 65535", "barrier, from 65535", "kill -CONT 4194304"})
     BOOST_TEST(text.find(whole) != text.npos, whole << " in\n" << text);
-  text_of(status_page(long_view(false), true, long_ago_s, eighty));
+  text_of(status_page(long_view(false), long_machine(), true, long_ago_s, eighty));
 }
 
 BOOST_AUTO_TEST_CASE(top_has_room_in_80_columns) {
   for (const SortKey& key : sort_keys()) {
-    const std::string text = text_of(top_page(long_rates(true), key, "0-63,128-191", eighty));
+    const std::string text =
+        text_of(top_page(long_rates(true), key, {.kernels = "0-63,128-191", .all = 1024}, eighty));
     for (const char* whole :
          {"reconnecting", "100000 ms", "909 TiB", "65535", "waits", "1234 %", "read from 65535"})
       BOOST_TEST(text.find(whole) != text.npos, key.name << ": " << whole << " in\n" << text);
   }
-  text_of(top_page(long_rates(false), sort_keys().front(), "", eighty));
+  text_of(top_page(long_rates(false), sort_keys().front(), {}, eighty));
 }
 
 BOOST_AUTO_TEST_CASE(a_wide_terminal_shows_more) {
   const Display wide{.columns = 200, .terminal = true};
   for (const char* title : {"CONNECTIONS", "UNACKNOWLEDGED", "TO NEIGHBOURS", "ITS MEMORY"}) {
-    const Page page = status_page(long_view(true), false, 0, wide);
+    const Page page = status_page(long_view(true), long_machine(), false, 0, wide);
     BOOST_TEST((style_of(page, title) == Style::title), title);
   }
-  const Page page = top_page(long_rates(true), sort_keys().front(), "0", wide);
+  const Page page = top_page(long_rates(true), sort_keys().front(), {.kernels = "0", .all = 1}, wide);
   for (const char* title : {"MESSAGES IN/s", "STALLS/s", "MESSAGES OUT/s", "WAITS/s", "DELAY"})
     BOOST_TEST((style_of(page, title) == Style::title), title);
 }
 
 BOOST_AUTO_TEST_CASE(what_is_unwell_stands_out) {
-  const Page page = status_page(long_view(true), false, 0, eighty);
+  const Page page = status_page(long_view(true), long_machine(), false, 0, eighty);
   BOOST_TEST((style_of(page, "lets it go on") == Style::bad));
   BOOST_TEST((style_of(page, "reconnecting") == Style::warning));
   BOOST_TEST((style_of(page, "read from") == Style::warning));
   BOOST_TEST((style_of(page, "barrier") == Style::plain)); // it has just begun
-  BOOST_TEST((style_of(status_page(long_view(false), false, 0, eighty), "DEAD") == Style::bad));
-  BOOST_TEST((style_of(top_page(long_rates(false), sort_keys().front(), "", eighty), "DEAD") == Style::bad));
+  BOOST_TEST(
+      (style_of(status_page(long_view(false), long_machine(), false, 0, eighty), "DEAD") == Style::bad));
+  BOOST_TEST((style_of(top_page(long_rates(false), sort_keys().front(), {}, eighty), "DEAD") == Style::bad));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -77,6 +77,10 @@ Rates rates_between(const Look& before, const Look& after) {
     for (std::size_t i = 0; i < counter_count; ++i)
       rates.counters[i] = interval.rate(before.view.kernel.values[i], kernel.values[i]);
   rates.thread = thread_rates(since, after, kernel.pid, interval);
+  // Who has come or gone in between would be taken for others, or for less than nothing.
+  const double own = interval.rate(since.own_ns, after.own_ns) / 1e9;
+  if (&since != &nothing && before.view.programs.size() == after.view.programs.size())
+    rates.others = std::max(0.0, interval.rate(since.busy_ns, after.busy_ns) / 1e9 - own);
   for (const auto& link : kernel.links) rates.links.push_back(link_rates(since, link, interval));
 
   std::unordered_map<std::uint64_t, const ProgramView*> earlier; // by process

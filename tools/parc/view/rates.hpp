@@ -23,6 +23,8 @@ struct Look {
   std::chrono::steady_clock::time_point at;
   KernelView view;
   std::unordered_map<std::uint64_t, ThreadTimes> threads; // by process: the main thread
+  // What the cores of the machine have worked, all together, and for the kernel and its programs.
+  std::uint64_t busy_ns = 0, own_ns = 0;
 };
 
 struct ThreadRates {
@@ -51,6 +53,7 @@ struct Rates {
   CounterSnapshot kernel;
   std::array<double, counter_count> counters{}; // a second
   ThreadRates thread;                           // of the kernel
+  double others = 0; // cores that what is shown here does not take, and somebody does
   std::vector<LinkRates> links;
   std::vector<ProgramRates> programs;
 };

@@ -84,6 +84,15 @@ nlohmann::json to_json(const CounterSnapshot& kernel, const std::vector<ProgramV
   return json;
 }
 
+nlohmann::json to_json(const MachineView& view) {
+  const Machine& machine = view.machine;
+  return {{"processor", machine.processor},
+          {"cores", machine.cores},
+          {"memory", machine.memory},
+          {"system", machine.system},
+          {"load", view.load}};
+}
+
 int status(const StatusOptions& options) {
   const auto counters = open_counters(options.runtime_dir);
   if (!counters) {
@@ -91,15 +100,17 @@ int status(const StatusOptions& options) {
     return status_failure;
   }
   const KernelView view = look_at_kernel(counters.value());
+  const MachineView machine = look_at_machine();
   if (options.json) {
     auto shown = to_json(view.kernel, view.programs);
+    shown["machine"] = to_json(machine);
     if (const auto dir = find_runtime_dir(options.runtime_dir))
       shown["kernel"]["link_socket"] = dir.value().link_socket();
     std::cout << shown.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
     return 0;
   }
   const auto now = static_cast<std::uint64_t>(std::time(nullptr));
-  show(status_page(view, options.verbose, now, display_of(stdout)).lines(), stdout);
+  show(status_page(view, machine, options.verbose, now, display_of(stdout)).lines(), stdout);
   return 0;
 }
 

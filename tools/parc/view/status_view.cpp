@@ -15,6 +15,12 @@ std::string time_since(std::uint64_t since_s, std::uint64_t now_s) {
   return duration_text(now_s - std::min(now_s, since_s));
 }
 
+void add_machine(Page& page, const MachineView& view) {
+  const std::string load = view.load < 0 ? "" : fmt::format("; load {:.1f}", view.load);
+  page.add(fmt::format("machine: {}{}", text_of(view.machine), load),
+           view.load > view.machine.cores ? Style::warning : Style::plain);
+}
+
 void add_kernel(Page& page, const CounterSnapshot& kernel, std::uint64_t now_s) {
   if (kernel.alive) {
     page.add(fmt::format("kernel of host {}: process {}, up {}, parcd {}", kernel.host, kernel.pid,
@@ -142,9 +148,11 @@ void add_counters(Page& page, const CounterSnapshot& kernel) {
 
 } // namespace
 
-Page status_page(const KernelView& view, bool verbose, std::uint64_t now_s, const Display& display) {
+Page status_page(const KernelView& view, const MachineView& machine, bool verbose, std::uint64_t now_s,
+                 const Display& display) {
   Page page(display);
   add_kernel(page, view.kernel, now_s);
+  add_machine(page, machine);
   add_jobs(page, view.kernel);
   add_held_spawns(page, view.kernel);
   add_links(page, view.kernel, now_s);

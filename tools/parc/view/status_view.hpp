@@ -10,7 +10,7 @@
 namespace parc::tools {
 
 // `now_s`: Unix time. `verbose`: also what the kernel counts.
-[[nodiscard]] Page status_page(const KernelView& view, bool verbose, std::uint64_t now_s,
-                               const Display& display);
+[[nodiscard]] Page status_page(const KernelView& view, const MachineView& machine, bool verbose,
+                               std::uint64_t now_s, const Display& display);
 
 } // namespace parc::tools

@@ -40,6 +40,15 @@ std::optional<ThreadTimes> times_of(std::uint64_t process) {
   return ThreadTimes{ran, delayed, runs};
 }
 
+// Of all its threads, also of those that have ended.
+std::uint64_t worked_ns(std::uint64_t process) {
+  clockid_t clock{};
+  timespec time{};
+  if (clock_getcpuclockid(static_cast<pid_t>(process), &clock) != 0 || clock_gettime(clock, &time) != 0)
+    return 0;
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
+}
+
 // As "0-2,5".
 std::string cores_of(std::uint64_t process) {
   cpu_set_t set;
@@ -102,7 +111,9 @@ private:
     Look look{.at = Clock::now(), .view = std::move(seen), .threads = {}};
     const auto add = [&](std::uint64_t process) {
       if (const auto times = times_of(process)) look.threads.emplace(process, *times);
+      look.own_ns += worked_ns(process);
     };
+    if (const auto busy = busy_time()) look.busy_ns = static_cast<std::uint64_t>(busy->count());
     if (look.view.kernel.alive) add(look.view.kernel.pid);
     for (const ProgramView& program : look.view.programs) add(program.counted.pid);
     return look;
@@ -116,7 +127,7 @@ private:
   }
 
   [[nodiscard]] Page page(const Display& display) const {
-    return top_page(rates_, *sorted_by_, cores_, display);
+    return top_page(rates_, *sorted_by_, {.kernels = cores_, .all = machine_cores_}, display);
   }
 
   // What does not fit is counted in the last line.
@@ -141,6 +152,7 @@ private:
   Look last_;
   Rates rates_;
   std::string cores_;
+  const unsigned machine_cores_ = this_machine().cores;
 };
 
 int top(const TopOptions& options) {

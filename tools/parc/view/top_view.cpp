@@ -53,7 +53,7 @@ constexpr std::array all_keys{
     SortKey{'d', "delay", [](const ProgramRates& program) { return program.thread.delay_us; }},
 };
 
-void add_heading(Page& page, const Rates& rates, const std::string& cores) {
+void add_heading(Page& page, const Rates& rates, const Cores& cores) {
   const CounterSnapshot& kernel = rates.kernel;
   if (!kernel.alive)
     return page.add(fmt::format("kernel of host {}: {} (was process {}); these are its last counters",
@@ -69,12 +69,14 @@ void add_heading(Page& page, const Rates& rates, const std::string& cores) {
   const auto errors =
       std::accumulate(kernel.error_totals.begin(), kernel.error_totals.end(), std::uint64_t{0});
   page.add(fmt::format("kernel of host {}: process {}, {}, {} of a core, cores {}", kernel.host, kernel.pid,
-                       kernel.scheduling, core_share(rates.thread.core), cores));
+                       kernel.scheduling, core_share(rates.thread.core), cores.kernels));
   page.add(fmt::format("a second: {} turns, {} sleeps, {} wakes, {} copied", rate(Counter::Turns),
                        rate(Counter::Sleeps), rate(Counter::Wakes),
                        bytes_a_second(rates.counters[static_cast<std::size_t>(Counter::CopyBytes)])));
   page.add(fmt::format("woken to running {}; {} unexpected messages a second; {} errors so far",
                        delay_text(rates.thread), rate(Counter::Unexpected), count_text(errors)));
+  page.add(fmt::format("beside them others take {:.1f} of this machine's {} cores", rates.others, cores.all),
+           2 * rates.others > cores.all ? Style::warning : Style::plain);
 }
 
 Column bytes_column(std::string title, unsigned spare = 0) {
@@ -169,8 +171,7 @@ const SortKey* find_sort_key(std::string_view name) {
   return found == all_keys.end() ? nullptr : found;
 }
 
-Page top_page(const Rates& rates, const SortKey& sorted_by, const std::string& cores,
-              const Display& display) {
+Page top_page(const Rates& rates, const SortKey& sorted_by, const Cores& cores, const Display& display) {
   Page page(display);
   add_heading(page, rates, cores);
   page.add(links_of(rates));

@@ -19,8 +19,11 @@ struct SortKey {
 [[nodiscard]] std::span<const SortKey> sort_keys();
 [[nodiscard]] const SortKey* find_sort_key(std::string_view name); // none: there is none of that name
 
-// `cores`: that the kernel may run on, in words.
-[[nodiscard]] Page top_page(const Rates& rates, const SortKey& sorted_by, const std::string& cores,
+struct Cores {
+  std::string kernels; // that it may run on, in words
+  unsigned all = 0;    // of the machine
+};
+[[nodiscard]] Page top_page(const Rates& rates, const SortKey& sorted_by, const Cores& cores,
                             const Display& display);
 
 } // namespace parc::tools

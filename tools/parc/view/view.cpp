@@ -18,6 +18,10 @@ Result<CounterReader> open_counters(const std::string& runtime_dir) {
   return CounterReader::open(dir);
 }
 
+MachineView look_at_machine() {
+  return {.machine = this_machine(), .load = load_average()};
+}
+
 KernelView look_at_kernel(const CounterReader& counters) {
   KernelView view{.kernel = counters.read_from_outside(), .programs = {}};
   for (const auto& counted : view.kernel.sessions) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "system/observe/counters.hpp"
+#include "system/observe/machine.hpp"
 #include "system/observe/unfinished.hpp"
 
 #include <string>
@@ -16,6 +17,13 @@ struct ProgramView {
   CounterSnapshot::Session counted; // by the kernel
   RankState seen;                   // in the program's segment; not joined: that is not there
 };
+
+// Of the machine that all of it runs on.
+struct MachineView {
+  Machine machine;
+  double load = -1; // as load_average()
+};
+[[nodiscard]] MachineView look_at_machine();
 
 struct KernelView {
   CounterSnapshot kernel;
