@@ -16,6 +16,7 @@ namespace {
 // the better one.
 constexpr std::uint32_t short_path_us = 1000;
 constexpr std::uint64_t most_flight = 1 << 30; // bytes not acknowledged
+constexpr std::uint32_t few_segments = 16 << 10;
 
 // By so much that it is worth a system call.
 bool differs(std::uint64_t wanted, std::uint64_t current) {
@@ -58,7 +59,16 @@ Result<void> prepare_socket(int fd, const Config& config) {
 
 TcpStream::TcpStream(event_base* loop, Fd socket, const Address& peer, const Config& config, bool open)
     : SocketStream(loop, std::move(socket), peer, open), chooses_congestion_(config.congestion == "auto"),
-      limits_flight_(config.send_buffer == 0) {}
+      limits_flight_(config.send_buffer == 0),
+      acknowledges_at_once_(config.receive_buffer != 0 && config.receive_buffer < few_segments) {}
+
+// Where the buffer holds a few segments its sender waits for every acknowledgement, and for the last one, of
+// a single segment, the system would wait up to 40 ms for something to send it with.
+Transfer TcpStream::read(std::span<const iovec> to) {
+  const Transfer got = SocketStream::read(to);
+  if (acknowledges_at_once_ && got.bytes != 0) set(socket(), IPPROTO_TCP, TCP_QUICKACK, 1);
+  return got;
+}
 
 std::optional<PathReport> TcpStream::path() const {
   tcp_info info{};

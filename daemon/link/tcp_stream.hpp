@@ -10,6 +10,7 @@ class TcpStream final : public SocketStream {
 public:
   TcpStream(event_base* loop, Fd socket, const Address& peer, const Config& config, bool open);
 
+  Transfer read(std::span<const iovec> to) override;
   [[nodiscard]] std::optional<PathReport> path() const override;
   void limit(const PathLimits& limits) override;
   void limit_silence(std::chrono::milliseconds time) override;
@@ -20,6 +21,7 @@ private:
 
   bool chooses_congestion_; // once, when the path is known
   bool limits_flight_;
+  bool acknowledges_at_once_;
   std::uint32_t low_water_ = 0; // TCP_NOTSENT_LOWAT
   std::uint64_t flight_ = 0;    // how much may be unacknowledged
 };
