@@ -19,7 +19,9 @@ extern "C" {
  * is not in place yet wait the messages, puts and gets that follow it. So who has read a message finds what
  * its sender had put before it, without another word; a put that fails holds up nothing. A get may see of a
  * put that the same program has started behind it, before it has ended. Behind more messages than a peer has
- * places for (some 200,000 that it has not read), gets and puts to it wait as messages do, until it reads. */
+ * places for (some 200,000 that it has not read), gets and puts to it wait as messages do, until it reads.
+ * Within a host a put may be in place before the last of more than 1,000 messages that were sent before it,
+ * to a peer that has made no call meanwhile. */
 
 /* Of what a program that releases waits stores into its own window others may hear before what it was
  * released from has begun, or, of a get, has ended: who tells others of something by such a store, or by one
