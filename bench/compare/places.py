@@ -17,6 +17,7 @@ class Place:
     largest: int = 16 << 20
     halo: int = 800000
     work_ms: tuple = (0.5, 1)
+    rows: tuple = ("latency", "stream", "both", "rate", "behind", "cpu", "overlap", "heat", "beside", "ticks")
 
     @property
     def one_host(self):
@@ -33,10 +34,10 @@ _all = [
     Place("loopback", "TCP on loopback", hosts=("a", "a"), loopback=True),
     Place("gigabit", "1 Gbit/s", ["--preset", "gigabit"], rate=125e6, work_ms=(3.3, 6.6, 13.2)),
     Place("metro", "1 Gbit/s, 2 ms", ["--preset", "metro"], rate=125e6, delay=1e-3, work_ms=(3.8, 7.6, 15.2)),
-    Place("wan", "100 Mbit/s, 20 ms", ["--preset", "wan"], rate=12.5e6, delay=10e-3, long_bytes=32 << 20, largest=4 << 20,
+    Place("wan", "100 Mbit/s, 20 ms", ["--preset", "wan"], rate=12.5e6, delay=10e-3, long_bytes=16 << 20, largest=4 << 20,
           work_ms=(38, 76, 152)),
     Place("wan-loss", "100 Mbit/s, 20 ms, 0.1 % lost", ["--preset", "wan", "--loss", "0.1%"], rate=12.5e6, delay=10e-3,
-          long_bytes=32 << 20, largest=4 << 20, work_ms=(76,)),
+          long_bytes=16 << 20, largest=4 << 20, work_ms=(76,), rows=("latency", "stream", "heat", "ticks")),
 ]
 names = [place.name for place in _all]
 quick_names = ["one-host", "gigabit", "wan"]

@@ -26,6 +26,7 @@ KINDS = [
     Kind("behind", "8 bytes right behind a long message of that size: half a round trip", "ms", 1e3),
     Kind("overlap-send", "left to the sender's calculation while a message is sent", "%", 100, False),
     Kind("overlap-receive", "left to the receiver's calculation while a message is received", "%", 100, False),
+    Kind("heat-alone", "the heat equation's calculation, alone in both ranks", "ms", 1e3),
     Kind("heat-blocking", "a step of the heat equation's exchange, then the calculation", "ms", 1e3),
     Kind("heat-hidden", "the same, calculated while it is under way", "ms", 1e3),
     Kind("heat-over-ideal", "of the longer of calculation and exchange", "times", 1),
@@ -47,9 +48,8 @@ def derive(place):
             rows.setdefault("cpu", {}).setdefault(size, {})[way] = {"values": values, "busy": ranks["busy"]}
     for size, ways in rows.get("heat-hidden", {}).items():
         for way, hidden in ways.items():
-            alone = rows["heat-alone"][size][way]["values"]
-            ideal = [max(each, place.get("exchange_ms", 0) / 1e3) for each in alone]
-            values = [a / b for a, b in zip(hidden["values"], ideal)]
+            ideal = max(float(size), place.get("exchange_ms", 0)) / 1e3
+            values = [each / ideal for each in hidden["values"]]
             if place.get("exchange_ms", 0) > 0:
                 rows.setdefault("heat-over-ideal", {}).setdefault(size, {})[way] = {"values": values, "busy": hidden["busy"]}
 
@@ -78,18 +78,32 @@ def cell(measured, kind):
     values = measured["values"]
     middle = statistics.median(values)
     text = number(middle, kind)
-    if len(values) > 1 and middle != 0 and kind.unit != "%":
-        text += f" ±{50 * (max(values) - min(values)) / abs(middle):.0f}%"
-    return text + ("?" if measured["busy"] * 2 >= len(values) else "")
+    if len(values) > 1 and kind.unit == "%":
+        text += f" ±{50 * (max(values) - max(min(values), least_share)):.0f}"
+    elif len(values) > 1:
+        text += f" ±{100 * spread(measured):.0f}%"
+    return text + ("?" if is_busy(measured) else "")
 
 
 def best_of(ways, kind):
-    """Those that no other is better than by more than the runs are apart."""
-    better = min if kind.less_is_better else max
-    best = better(ways, key=lambda way: statistics.median(ways[way]["values"]) * 1.0)
-    reach = ways[best]["values"]
-    return {way for way, measured in ways.items()
-            if (min(measured["values"]) <= max(reach) if kind.less_is_better else max(measured["values"]) >= min(reach))}
+    """The best, and those that are as good within what the runs are apart, 10 per cent at most."""
+    quiet = {way: each for way, each in ways.items() if not is_busy(each)} or ways
+    middle = {way: statistics.median(each["values"]) for way, each in quiet.items()}
+    best = (min if kind.less_is_better else max)(middle, key=middle.get)
+    apart = max(spread(quiet[best]), 0.01 if len(quiet[best]["values"]) == 1 else 0)
+    reach = min(max(apart, 0.02), 0.1) * abs(middle[best])
+    return {way for way, value in middle.items() if abs(value - middle[best]) <= reach}
+
+
+def is_busy(measured):
+    return measured["busy"] * 2 >= len(measured["values"])
+
+
+def spread(measured):
+    """Half of the range, as a share of the median."""
+    values = measured["values"]
+    middle = statistics.median(values)
+    return (max(values) - min(values)) / 2 / abs(middle) if middle else 0
 
 
 def tables(whole):

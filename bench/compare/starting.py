@@ -39,10 +39,10 @@ exec {binaries}/wanlink exec $host -- env PVM_ALLOW_ROOT=1 PVM_ROOT=/usr/lib/pvm
         return [str(self.binaries / "wanlink"), "exec", host, "--", "env", *given, *map(str, command)]
 
     def link(self, how):
-        subprocess.run([str(self.binaries / "wanlink"), how, *dict.fromkeys(("a", "b"))], check=False, stdin=subprocess.DEVNULL)
+        subprocess.run([str(self.binaries / "wanlink"), how, *dict.fromkeys(("a", "b"))], check=False, stdin=subprocess.DEVNULL, timeout=10)
 
     def sweep(self):
-        """Whatever has our directory in its command line, or was started by PVM, ends."""
+        """Whatever has our directory in its command line or its environment, as PVM's daemons have, ends."""
         own, at = set(), os.getpid()
         while at > 1:
             own.add(at)
@@ -51,8 +51,8 @@ exec {binaries}/wanlink exec $host -- env PVM_ALLOW_ROOT=1 PVM_ROOT=/usr/lib/pvm
             if not process.name.isdigit() or int(process.name) in own:
                 continue
             try:
-                line = (process / "cmdline").read_bytes()
-                if str(self.work).encode() in line:
+                known_by = (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
+                if str(self.work).encode() in known_by:
                     os.kill(int(process.name), signal.SIGKILL)
             except OSError:
                 pass
@@ -68,12 +68,12 @@ def of(setting, peer, way):
 
 
 @contextmanager
-def _daemons(commands):
+def _daemons(commands, said=subprocess.DEVNULL):
     started = []
     try:
         for command in commands:
-            started.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                            stderr=subprocess.DEVNULL, start_new_session=True))
+            started.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said,
+                                            start_new_session=True))
         yield started
     finally:
         for daemon in started:
@@ -95,7 +95,10 @@ def _until(done, what):
 
 
 def _answers(command, wanted=""):
-    shown = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    try:
+        shown = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=seconds_to_start)
+    except subprocess.TimeoutExpired:
+        return False
     return shown.returncode == 0 and wanted in shown.stdout
 
 
@@ -121,8 +124,11 @@ def _parc(setting, peer, way):
         commands.append(setting.on("a" if place.loopback else name, [parcd, "--name", name, *where, *options], environments[name]))
     hosts = ",".join(f"{name}:{2 // len(names)}" for name in names)
     on_first = lambda command: setting.on("a", command, environments[names[0]])  # noqa: E731
-    with _daemons(commands) as kernels:
-        _until(lambda: _answers(on_first([parc, "run", "--hosts", hosts, "true"])), "parcd")
+    with open(work / "parcd.said", "w+") as said, _daemons(commands, said) as kernels:
+        try:
+            _until(lambda: _answers(on_first([parc, "run", "--hosts", hosts, "true"])), "parcd")
+        except Failed as failed:
+            raise Failed(f"{failed}: {(work / 'parcd.said').read_text().strip()[-200:]}") from None
         start = [parc, "run", *peer["settings"].get("program", []), "--hosts", hosts]
         yield SimpleNamespace(daemons=[kernel.pid for kernel in kernels],
                               commands=lambda words: [on_first([*start, peer["program"], *words])])
@@ -133,7 +139,7 @@ def _openmpi(setting, peer, way):
     place = setting.place
     words = ["--oversubscribe", "--mca", "plm_rsh_agent", setting.agent, "--mca", "plm_rsh_no_tree_spawn", "1"]
     words += ["-np", "2", "--host", "a:2" if place.one_host else "a,b"]
-    words += [] if place.one_host else ["--bind-to", "none"]  # hosts share the cores, and each would bind to the first
+    words += ["--bind-to", "none"]  # hosts share the cores, and each would bind to the first; nobody else is bound
     words += peer["settings"]["loopback"] if place.loopback else []
     root = {"OMPI_ALLOW_RUN_AS_ROOT": 1, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": 1}
     start = ["mpirun.openmpi", *words, *way.get("arguments", []), peer["program"]]
@@ -174,7 +180,7 @@ def _pvm(setting, peer, way):
             yield SimpleNamespace(daemons=daemons, commands=lambda words: [
                 setting.on("a", [peer["program"], *words, "--", *way.get("words", [])], environment)])
         finally:
-            subprocess.run(setting.on("a", console("halt"), environment), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            _answers(setting.on("a", console("halt"), environment))
 
 
 def _name_of(process):

@@ -2,7 +2,8 @@
 /* The work that bench/compare/run gives to every way to send messages: two ranks, which print a line for each
  * row: `name size value`, in seconds, bytes a second, messages a second or shares.
  *
- *     work --rows NAME,... --sizes BYTES,... --seconds S --work MS,... --bytes N [-- WORDS OF THE TRANSPORT]
+ *     work --rows NAME,... --sizes BYTES,... --seconds S --work MS,... --bytes N --pass S [-- WORDS OF THE
+ * TRANSPORT] work --calibrate
  *
  * Rank 0 measures, and says before each round whether there is another one, so that both make as many. */
 #include "transport.h"
@@ -81,26 +82,31 @@ static double median(double* values, size_t count) {
   return values[count / 2];
 }
 
-/* The median of what rounds return, the first of which warms up where there is time for more. */
+/* The median of what rounds return, but for the first, which warms up. Of what takes long there is one. */
 static double rounds(double (*round)(size_t), size_t size) {
+  enum { least = 4 };
   static double taken[most_rounds];
+  const double too_long = 0.5, end = now() + seconds;
   size_t count = 0;
-  const double end = now() + seconds;
   do {
     taken[count++] = round(size);
-  } while (is_told_to_go_on(now() < end && count < most_rounds));
+  } while (is_told_to_go_on((now() < end || (count < least && taken[count - 1] < too_long)) &&
+                            count < most_rounds));
   return count > 2 ? median(taken + 1, count - 1) : taken[count - 1];
 }
 
 /* ---- Latency and bandwidth */
 
 static double ping_pongs(size_t size) {
-  const int times = size <= 65536 ? 10 : 1;
+  const int times = size <= 65536 ? 4 : 1;
+  static char stamp;
   const double begin = now();
   for (int i = 0; i < times; ++i) {
+    out[0] = out[size - 1] = ++stamp;
     if (rank == 0) send_(out, size, tag_data);
     receive(in, size, tag_data);
     if (rank == 1) send_(out, size, tag_data);
+    if (in[0] != stamp || in[size - 1] != stamp) fail("a message of %zu bytes came wrong", size);
   }
   return (now() - begin) / times / 2;
 }
@@ -114,7 +120,8 @@ static double stream(size_t size) {
   for (size_t i = 0; i < times; ++i) {
     Transfer** const place = &under_way[i % window];
     if (i >= window) transport_wait(*place);
-    *place = rank == 0 ? transport_send(out, size, tag_data) : transport_receive(in, size, tag_data);
+    *place = rank == 0 ? transport_send(out, size, tag_data)
+                       : transport_receive(in + i % window * size, size, tag_data);
   }
   for (size_t i = 0; i < window && i < times; ++i) transport_wait(under_way[(times + i) % window]);
   if (rank == 1) send_(&word, 1, tag_small);
@@ -140,7 +147,8 @@ static double rate(size_t size) {
   const double begin = now();
   for (int i = 0; i < times; i += rate_window) {
     for (int k = 0; k < rate_window; ++k)
-      under_way[k] = rank == 0 ? transport_send(out, size, tag_data) : transport_receive(in, size, tag_data);
+      under_way[k] = rank == 0 ? transport_send(out, size, tag_data)
+                               : transport_receive(in + (size_t)k * size, size, tag_data);
     for (int k = 0; k < rate_window; ++k) transport_wait(under_way[k]);
   }
   if (rank == 1) send_(&word, 1, tag_small);
@@ -171,9 +179,10 @@ static double behind(size_t size) {
 
 /* ---- Calculation */
 
-enum { field_cells = 32768 };
+enum { field_cells = 2048 };
 static double field[field_cells];
-static double pass_seconds; /* of one pass over it */
+static double
+    pass_seconds; /* of one pass over it, as `work --calibrate` has found it: the same for all ways */
 
 static void calculate(double time) {
   for (double passes = time / pass_seconds; passes >= 1; --passes)
@@ -187,18 +196,19 @@ static double calculated(double time) {
   return now() - begin;
 }
 
-/* How long a pass takes while the other rank calculates, too. */
-static void calibrate(void) {
-  double taken[9];
+/* How long a pass takes; who starts this starts two at once, as ranks share what cores share. */
+static int calibrate(void) {
+  enum { tries = 21 };
+  double taken[tries];
   pass_seconds = 1e-6;
-  for (int i = 0; i < field_cells; ++i) field[i] = i % 7;
-  meet();
-  for (int i = 0; i < 9; ++i) taken[i] = calculated(400e-6) / 400;
-  pass_seconds = median(taken, 9);
+  for (int i = 0; i < tries; ++i) taken[i] = calculated(20e-3) / 20e3;
+  printf("%.6g\n", median(taken, tries));
+  return 0;
 }
 
-/* ---- Overlap, as Sandia's micro-benchmark has it: how much of the time of a transfer is left to a program
- * that starts it, works for longer than it takes, and waits. */
+/* ---- Overlap, as Sandia's micro-benchmark measures it: a message is started, waited for behind a
+ * calculation that is longer than it takes, and what that takes more than the calculation alone is set beside
+ * the same calls without it. */
 
 static double work_seconds; /* of the round; 0: none */
 
@@ -235,17 +245,17 @@ static double one_receive(size_t size) {
 
 static double work_alone(size_t size) {
   (void)size;
-  return calculated(work_seconds);
+  return rank == 0 ? calculated(work_seconds) : 0;
 }
 
-/* Of the whole transfer, for a send as well: until the other one has it. */
+/* Nothing is said where the calls take less than a few passes of the calculation. */
 static void availability(const char* row, double (*one)(size_t), size_t size) {
+  enum { least_passes = 10 };
   work_seconds = 0;
-  const double transfer = rounds(one, size);
-  work_seconds = 1.5 * (one == one_send ? rounds(ping_pongs, size) : transfer);
-  if (work_seconds < 2 * pass_seconds) work_seconds = 2 * pass_seconds;
+  const double base = rounds(one, size);
+  work_seconds = 1.5 * base;
+  if (!is_told_to_go_on(base > least_passes * pass_seconds)) return;
   const double alone = rounds(work_alone, size), with = rounds(one, size);
-  const double base = work_seconds / 1.5;
   const double share = 1 - (with - alone) / base;
   say(row, (double)size, share > 1 ? 1 : share);
 }
@@ -315,16 +325,18 @@ static void cpu_of_stream(void) {
   for (size_t i = 0; i < times; ++i) {
     Transfer** const place = &under_way[i % window];
     if (i >= window) transport_wait(*place);
-    *place = rank == 0 ? transport_send(out, piece, tag_data) : transport_receive(in, piece, tag_data);
+    *place = rank == 0 ? transport_send(out, piece, tag_data)
+                       : transport_receive(in + i % window * piece, piece, tag_data);
   }
   for (size_t i = 0; i < window && i < times; ++i) transport_wait(under_way[(times + i) % window]);
   double mine = cpu_used() - before;
   if (rank == 1) send_(&mine, sizeof mine, tag_small);
   if (rank == 0) receive(&other, sizeof other, tag_small);
   const double gib = (double)(times * piece) / (1 << 30);
+  const double took = now() - begin;
+  say("cpu-end", gib, 0); /* first: daemons are looked at now */
   say("cpu-ranks", gib, (mine + other) / gib);
-  say("cpu-elapsed", gib, (now() - begin) / gib);
-  say("cpu-end", gib, 0);
+  say("cpu-elapsed", gib, took / gib);
 }
 
 /* A calculation beside messages in both directions, which are started before and waited for behind it: what
@@ -376,11 +388,11 @@ static void ticks(void) {
 /* ---- */
 
 /* What would take longer than this at the latency that was measured is left out. */
-static const double longest = 8;
+static const double longest = 4;
 
 static int is_worth(double moves_of_bytes, double bytes) {
-  const size_t last = size_count - 1;
-  const double a_byte = size_count ? latencies[last] / (double)sizes[last] : 0;
+  const size_t last = size_measured - 1; /* none: nothing is known, and all is done */
+  const double a_byte = size_measured ? latencies[last] / (double)sizes[last] : 0;
   return is_told_to_go_on(moves_of_bytes * bytes * a_byte < longest);
 }
 
@@ -396,8 +408,11 @@ static void row_of_size(const char* name, size_t i) {
   if (!strcmp(name, "stream")) say(name, (double)size, rounds(stream, size));
   if (!strcmp(name, "both")) say(name, (double)size, rounds(both_ways, size));
   if (!strcmp(name, "overlap")) {
+    const double whole = seconds;
+    seconds /= 3; /* each has four of them */
     availability("overlap-send", one_send, size);
     availability("overlap-receive", one_receive, size);
+    seconds = whole;
   }
 }
 
@@ -427,6 +442,7 @@ int main(int count, char** words) {
   int i = 1;
   for (; i + 1 < count && strcmp(words[i], "--"); i += 2) {
     if (!strcmp(words[i], "--rows")) names = words[i + 1];
+    if (!strcmp(words[i], "--pass")) pass_seconds = atof(words[i + 1]);
     if (!strcmp(words[i], "--seconds")) seconds = atof(words[i + 1]);
     if (!strcmp(words[i], "--bytes")) long_bytes = (size_t)atof(words[i + 1]);
     if (!strcmp(words[i], "--halo")) halo = (size_t)atof(words[i + 1]);
@@ -436,11 +452,10 @@ int main(int count, char** words) {
       for (size_t k = 0; k < size_count; ++k) sizes[k] = (size_t)wanted[k];
     }
   }
-  if (!names)
-    fail("usage: work --rows NAME,... [--sizes BYTES,...] [--seconds S] [--work MS,...] [--bytes N] [-- "
-         "WORDS]");
+  if (count == 2 && !strcmp(words[1], "--calibrate")) return calibrate();
+  if (!names || pass_seconds <= 0) fail("the beginning of work.c says how it is used");
   size_t largest = long_bytes > halo ? long_bytes : halo;
-  for (size_t k = 0; k < size_count; ++k) largest = sizes[k] > largest ? sizes[k] : largest;
+  for (size_t k = 0; k < size_count; ++k) largest = window * sizes[k] > largest ? window * sizes[k] : largest;
   rank = transport_begin(count, words, words[i] ? i : count);
   out = transport_memory(largest);
   in = transport_memory(largest);
@@ -448,7 +463,6 @@ int main(int count, char** words) {
   memset(out, 1, largest);
   memset(in, 2, largest);
   meet();
-  calibrate();
   char* rest = NULL;
   for (char* name = strtok_r(strdup(names), ",", &rest); name; name = strtok_r(NULL, ",", &rest)) row(name);
   meet();

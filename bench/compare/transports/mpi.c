@@ -30,7 +30,9 @@ int transport_begin(int count, char** words, int own) {
 }
 
 void* transport_memory(size_t bytes) {
-  return malloc(bytes);
+  void* memory = NULL;
+  MPI_Alloc_mem((MPI_Aint)bytes, MPI_INFO_NULL, &memory);
+  return memory;
 }
 
 Transfer* transport_send(const void* data, size_t bytes, int tag) {

@@ -14,7 +14,7 @@ struct Transfer {
   Transfer* next_free;
 };
 static Transfer* free_ones;
-static int other;
+static int other, in_place;
 
 static Transfer* take(void) {
   Transfer* const taken = free_ones ? free_ones : malloc(sizeof *taken);
@@ -26,7 +26,8 @@ static Transfer* take(void) {
 int transport_begin(int count, char** words, int own) {
   if (pvm_mytid() < 0) fail("there is no pvmd");
   for (int i = own + 1; i < count; ++i)
-    if (!strcmp(words[i], "direct")) pvm_setopt(PvmRoute, PvmRouteDirect);
+    if (!strcmp(words[i], "direct")) pvm_setopt(PvmRoute, PvmRouteDirect), pvm_setopt(PvmFragSize, 1 << 17);
+  for (int i = own + 1; i < count; ++i) in_place |= !strcmp(words[i], "in-place");
   other = pvm_parent();
   if (other > 0) return 1;
   const char* const host = getenv("PVM_OTHER");
@@ -42,7 +43,13 @@ void* transport_memory(size_t bytes) {
 Transfer* transport_send(const void* data, size_t bytes, int tag) {
   Transfer* const made = take();
   made->receives = 0;
-  if (pvm_psend(other, tag, (void*)data, (int)bytes, PVM_BYTE) < 0) fail("pvm_psend fails");
+  if (in_place) {
+    pvm_initsend(PvmDataInPlace);
+    pvm_pkbyte((void*)data, (int)bytes, 1);
+    if (pvm_send(other, tag) < 0) fail("pvm_send fails");
+  } else if (pvm_psend(other, tag, (void*)data, (int)bytes, PVM_BYTE) < 0) {
+    fail("pvm_psend fails");
+  }
   return made;
 }
 

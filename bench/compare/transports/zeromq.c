@@ -7,9 +7,12 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <zmq.h>
 
-/* A message is two frames: its tag, and its bytes. */
+/* A message is a frame, its tag and its bytes; or, not copied, two frames. */
+enum { least_not_copied = 65536 };
+
 struct Transfer {
   void* data;
   size_t bytes;
@@ -19,6 +22,7 @@ struct Transfer {
 };
 typedef struct Unexpected {
   zmq_msg_t message;
+  size_t begin; /* of its bytes */
   int tag;
   struct Unexpected* next;
 } Unexpected;
@@ -47,20 +51,14 @@ int transport_begin(int count, char** words, int own) {
   words += own;
   if (count < 3) fail("words: rank, address");
   const int rank = atoi(words[1]);
-  int buffers = 0;
   for (int i = 3; i < count; ++i) {
     if (!strcmp(words[i], "zero-copy")) zero_copy = 1;
-    if (!strncmp(words[i], "buffers=", 8)) buffers = atoi(words[i] + 8);
   }
   context = zmq_ctx_new();
-  socket_ = zmq_socket(context, ZMQ_PAIR);
+  socket_ = zmq_socket(context, ZMQ_DEALER);
   const int none = 0;
   zmq_setsockopt(socket_, ZMQ_SNDHWM, &none, sizeof none); /* no call blocks for want of a receiver */
   zmq_setsockopt(socket_, ZMQ_RCVHWM, &none, sizeof none);
-  if (buffers) {
-    zmq_setsockopt(socket_, ZMQ_SNDBUF, &buffers, sizeof buffers);
-    zmq_setsockopt(socket_, ZMQ_RCVBUF, &buffers, sizeof buffers);
-  }
   if ((rank ? zmq_connect : zmq_bind)(socket_, words[2]) != 0)
     fail("%s: %s", words[2], zmq_strerror(zmq_errno()));
   return rank;
@@ -70,17 +68,22 @@ void* transport_memory(size_t bytes) {
   return malloc(bytes);
 }
 
+static void give(zmq_msg_t* message, int flags) {
+  if (zmq_msg_send(message, socket_, flags) < 0) fail("zmq_msg_send: %s", zmq_strerror(zmq_errno()));
+}
+
 Transfer* transport_send(const void* data, size_t bytes, int tag) {
   Transfer* const made = take(0);
-  if (zmq_send(socket_, &tag, sizeof tag, ZMQ_SNDMORE) < 0) fail("zmq_send: %s", zmq_strerror(zmq_errno()));
-  if (!zero_copy) {
-    if (zmq_send(socket_, data, bytes, 0) < 0) fail("zmq_send: %s", zmq_strerror(zmq_errno()));
-    return made;
-  }
+  const int copies = !zero_copy || bytes < least_not_copied;
   zmq_msg_t message;
+  zmq_msg_init_size(&message, copies ? sizeof tag + bytes : sizeof tag);
+  memcpy(zmq_msg_data(&message), &tag, sizeof tag);
+  if (copies) memcpy((char*)zmq_msg_data(&message) + sizeof tag, data, bytes);
+  give(&message, copies ? 0 : ZMQ_SNDMORE);
+  if (copies) return made;
   made->sent = 0;
   zmq_msg_init_data(&message, (void*)data, bytes, no_more, made);
-  if (zmq_msg_send(&message, socket_, 0) < 0) fail("zmq_msg_send: %s", zmq_strerror(zmq_errno()));
+  give(&message, 0);
   return made;
 }
 
@@ -92,9 +95,10 @@ Transfer* transport_receive(void* data, size_t bytes, int tag) {
   return made;
 }
 
-static void copy_out(const Transfer* transfer, zmq_msg_t* message) {
-  if (zmq_msg_size(message) != transfer->bytes) fail("a message of %zu bytes came", zmq_msg_size(message));
-  memcpy(transfer->data, zmq_msg_data(message), transfer->bytes);
+static void copy_out(const Transfer* transfer, zmq_msg_t* message, size_t begin) {
+  if (zmq_msg_size(message) - begin != transfer->bytes)
+    fail("a message of %zu bytes came", zmq_msg_size(message) - begin);
+  memcpy(transfer->data, (char*)zmq_msg_data(message) + begin, transfer->bytes);
   zmq_msg_close(message);
 }
 
@@ -104,10 +108,20 @@ static int take_unexpected(const Transfer* transfer) {
     if (found->tag != transfer->tag) continue;
     *at = found->next;
     if (last == &found->next) last = at;
-    copy_out(transfer, &found->message);
+    copy_out(transfer, &found->message, found->begin);
     free(found);
     return 1;
   }
+  return 0;
+}
+
+/* Returns where its bytes begin. */
+static size_t next_message(zmq_msg_t* message, int* tag) {
+  zmq_msg_init(message);
+  if (zmq_msg_recv(message, socket_, 0) < 0) fail("zmq_msg_recv: %s", zmq_strerror(zmq_errno()));
+  memcpy(tag, zmq_msg_data(message), sizeof *tag);
+  if (!zmq_msg_more(message)) return sizeof *tag;
+  if (zmq_msg_recv(message, socket_, 0) < 0) fail("zmq_msg_recv: %s", zmq_strerror(zmq_errno()));
   return 0;
 }
 
@@ -115,18 +129,17 @@ static void receive(const Transfer* transfer) {
   if (take_unexpected(transfer)) return;
   for (;;) {
     int tag = 0;
-    if (zmq_recv(socket_, &tag, sizeof tag, 0) != sizeof tag) fail("zmq_recv: %s", zmq_strerror(zmq_errno()));
     zmq_msg_t message;
-    zmq_msg_init(&message);
-    if (zmq_msg_recv(&message, socket_, 0) < 0) fail("zmq_msg_recv: %s", zmq_strerror(zmq_errno()));
+    const size_t begin = next_message(&message, &tag);
     if (tag == transfer->tag) {
-      copy_out(transfer, &message);
+      copy_out(transfer, &message, begin);
       return;
     }
     Unexpected* const kept = malloc(sizeof *kept);
     if (!kept) fail("there is no memory");
     zmq_msg_init(&kept->message);
     zmq_msg_move(&kept->message, &message);
+    kept->begin = begin;
     kept->tag = tag;
     kept->next = NULL;
     *last = kept;
@@ -136,8 +149,7 @@ static void receive(const Transfer* transfer) {
 
 void transport_wait(Transfer* transfer) {
   if (transfer->receives) receive(transfer);
-  while (!atomic_load(&transfer->sent))
-    zmq_poll(NULL, 0, 0); /* gives no core away where its thread has its own */
+  while (!atomic_load(&transfer->sent)) nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
   transfer->next_free = free_ones;
   free_ones = transfer;
 }
