@@ -266,7 +266,7 @@ void Session::begun(Cookie cookie, const protocol::Outcome& outcome) {
 
 void Session::progressed(Cookie cookie, const protocol::Progress& progress) {
   const std::uint64_t slot = cookie.slot();
-  if (state_ == State::over || !slots_[slot].busy) return;
+  if (state_ == State::over || !slots_[slot].busy || !cookie.is_of(slots_[slot].generation)) return;
   shm::Operation& op = operation(slot);
   if (traced() && shm::is_read(slot) && !slots_[slot].begun) // a get has no envelope
     if (auto& first = tables_->times(slot).begun; first.load(std::memory_order_relaxed) == 0)
