@@ -273,12 +273,8 @@ void Session::progressed(Cookie cookie, const protocol::Progress& progress) {
       first.store(trace::now(), std::memory_order_relaxed);
   op.front.store(progress.front, std::memory_order_release);
   op.back.store(progress.back, std::memory_order_release);
-  if (shm::is_read(slot)) {
-    std::int32_t word = 0;
-    for (const protocol::Span& each : progress.between)
-      word = shm::with_between(word, each.low, each.high, slots_[slot].total);
-    op.error.store(word, std::memory_order_release);
-  }
+  if (shm::is_read(slot))
+    op.error.store(shm::between_word(progress.between, slots_[slot].total), std::memory_order_release);
   progressed_ = true;
   sessions_.tell(*this);
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "shm/between.hpp"
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <random>
+#include <vector>
 
 namespace parc::shm {
 
@@ -12,28 +14,30 @@ BOOST_AUTO_TEST_CASE(a_word_tells_of_the_grains_that_are_there_whole) {
   std::mt19937_64 random(1);
   for (int i = 0; i < 100'000; ++i) {
     const std::uint64_t room = 1 + (random() >> (16 + random() % 48)), grain = grain_of(room);
-    std::int32_t word = 0;
-    std::uint64_t end = 0, told_end = 0, told = 0, there = 0;
-    std::uint64_t lows[4], highs[4];
-    for (int k = 0; k < 4; ++k) {
-      lows[k] = end + random() % (room - end + 1);
-      highs[k] = lows[k] + random() % (room - lows[k] + 1);
-      end = highs[k];
-      word = with_between(word, lows[k], highs[k], room);
-      const std::uint64_t first = (lows[k] + grain - 1) / grain, behind = highs[k] / grain;
+    std::uint64_t end = 0, told_end = 0, told = 0, told_within = 0, there = 0;
+    std::vector<protocol::Span> spans(random() % 40);
+    for (protocol::Span& span : spans) {
+      const std::uint64_t most = 1 + (room - end) / (1 + random() % 8);
+      span.low = std::min(end + random() % most, room);
+      span.high = std::min(span.low + random() % most, room);
+      end = span.high;
+      const std::uint64_t first = (span.low + grain - 1) / grain, behind = span.high / grain;
       if (behind > first) there += (behind - first) * grain;
     }
+    const std::int32_t word = between_word(spans, room);
+    const std::uint64_t from = random() % room, to = from + random() % (room - from);
     each_between(word, room, [&](std::uint64_t low, std::uint64_t high) {
       BOOST_REQUIRE((low < high && low >= told_end && high <= room));
       told_end = high;
       told += high - low;
-      for (; low < high; low += grain) {
-        bool whole = false;
-        for (int k = 0; k < 4; ++k) whole = whole || (lows[k] <= low && low + grain <= highs[k]);
-        BOOST_REQUIRE(whole);
-      }
+      if (low < to && from < high) told_within += std::min(high, to) - std::max(low, from);
+      for (; low < high; low += grain)
+        BOOST_REQUIRE(std::ranges::any_of(
+            spans, [&](const protocol::Span& span) { return span.low <= low && low + grain <= span.high; }));
     });
     BOOST_REQUIRE_EQUAL(told, there);
+    BOOST_REQUIRE_EQUAL(bytes_between(word, room, from, to), told_within);
+    BOOST_REQUIRE_EQUAL(bytes_between(word, room, 0, room), told);
   }
 }
 
