@@ -252,8 +252,8 @@ enum class OneSided : std::uint32_t { none, get, put, atomic };
 
 // One operation. P writes all of it before the request (published by the ring's release); from then on only K
 // writes, until it stores Phase::done. Reading: load state with acquire; fields that a phase makes valid are
-// then plain relaxed loads. front and back are K's release stores, so that a reader that sees a count also
-// sees the bytes it counts.
+// then plain relaxed loads. front, back and, of a read that is not over, error are K's release stores, so
+// that a reader that sees what they tell of also sees those bytes.
 struct alignas(64) Operation {
   std::atomic<std::uint64_t> state; // generation << 8 | Phase
   std::atomic<std::uint64_t> front; // bytes in place (read) or acknowledged (write) from the message's start

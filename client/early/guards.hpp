@@ -21,11 +21,12 @@
 // is released (protocol::Grant): only whole pages of the buffer are guarded. Releases that bring nothing are
 // left out, by buffer and call site, and where all of them do they stop (benefit.hpp), but for PARC_EARLY.
 //
-// Memory order. The kernel stores an operation's bytes, then its counters (front, back) or state with
-// release; whoever opens a page has loaded them with acquire, and mprotect makes the page's bytes the ones
-// that are there: nothing else orders a program's loads from it. `total` is valid once the state says so. All
-// else is under lock_, but for count_ and the statistics: they are relaxed, because who could miss a guard by
-// that has not heard of its release either, and faults on its pages into the handler, which locks.
+// Memory order. The kernel stores an operation's bytes, then its counters (front, back), the word of what
+// came between them (error, as long as it is not over: shm/between.hpp) or its state with release; whoever
+// opens a page has loaded them with acquire, and mprotect makes the page's bytes the ones that are there:
+// nothing else orders a program's loads from it. `total` is valid once the state says so. All else is under
+// lock_, but for count_ and the statistics: they are relaxed, because who could miss a guard by that has not
+// heard of its release either, and faults on its pages into the handler, which locks.
 #pragma once
 
 #include "client/base/signal_mask.hpp"
