@@ -64,6 +64,7 @@ struct Guard {
   Stretch missing; // of the message, as far as its pages are guarded, without the islands: it only shrinks
   Islands islands;
   std::uint32_t pieces;
+  bool refused; // some island was, at the last look: who touches a page waits for the counters alone
   std::array<iovec, most_pieces> piece;
   // Nothing that the table looks at.
   Slot slot;

@@ -26,7 +26,7 @@ __attribute__((tls_model("initial-exec"))) thread_local Unexplained unexplained{
 
 } // namespace
 
-bool Guards::arrived(const Missing& missing) const {
+bool Guards::counted(const Missing& missing) const {
   if (is_done(missing.id)) return true;
   const shm::Operation& operation = shared(missing.id);
   if (!missing.gets || missing.bytes.empty()) {
@@ -35,16 +35,20 @@ bool Guards::arrived(const Missing& missing) const {
   }
   const std::uint64_t total = missing.gets ? missing.length : operation.total.load(std::memory_order_relaxed);
   const std::uint64_t high = std::min(missing.bytes.high, total);
-  if (operation.front.load(std::memory_order_acquire) >= high ||
-      operation.back.load(std::memory_order_acquire) + missing.bytes.low >= total)
-    return true;
-  bool between = false;
-  if (missing.islands)
-    shm::each_between(operation.error.load(std::memory_order_acquire), missing.length,
-                      [&](std::uint64_t from, std::uint64_t to) {
-                        between = between || (from <= missing.bytes.low && high <= to);
-                      });
-  return between;
+  return operation.front.load(std::memory_order_acquire) >= high ||
+         operation.back.load(std::memory_order_acquire) + missing.bytes.low >= total;
+}
+
+// What is waited for with it need not have.
+bool Guards::came_between(const Missing& missing) const {
+  if (!missing.islands) return false;
+  const shm::Operation& operation = shared(missing.id);
+  const std::int32_t word = operation.error.load(std::memory_order_acquire);
+  const std::uint64_t low = missing.touched.low;
+  const std::uint64_t high =
+      missing.gets ? missing.touched.high
+                   : std::min(missing.touched.high, operation.total.load(std::memory_order_relaxed));
+  return low < high && shm::bytes_between(word, missing.length, low, high) == high - low;
 }
 
 template <class Wanted> std::optional<Guards::Missing> Guards::find_missing(const Wanted& wanted) const {
@@ -135,7 +139,7 @@ void Guards::trace_wait(trace::Kind kind, std::uint64_t begin, const Missing& mi
   record.end = trace::now();
   record.id = static_cast<std::uint64_t>(missing.id);
   record.address = address;
-  record.bytes = missing.touched;
+  record.bytes = missing.touched.low;
   record.site = site;
   trace_.add(record);
 }
@@ -168,7 +172,7 @@ bool Guards::resolve(const void* address, std::uintptr_t instruction) {
     waited = true;
     const std::uint64_t started = trace_.on() ? trace::now() : 0;
     await(*missing);
-    if (missing->train != 0) await_train(missing->peer, missing->train);
+    if (missing->train != 0 && counted(*missing)) await_train(missing->peer, missing->train);
     trace_wait(trace::Kind::fault, started, *missing, address_of(address), instruction + 1);
   }
   if (ours) control_.header.waits.faults.fetch_add(1, std::memory_order_relaxed);
@@ -231,7 +235,7 @@ void Guards::await_train(int peer, std::uint64_t last) {
 void Guards::await(const Missing& missing) {
   if (missing.writes) return let_go(missing.id);
   const Watching watching(control_.header);
-  const auto there = [&] { return arrived(missing); };
+  const auto there = [&] { return counted(missing) || came_between(missing); };
   if (there()) {
     sched_yield(); // its loss is being reported by another thread, or it is about to be done
     return;

@@ -44,13 +44,15 @@ bool Guards::shrink(Guard& guard, const Stretch& missing) {
 }
 
 // Of a read, what several streams have brought between its ends. Where that is refused it stays shut, as in
-// shrink().
+// shrink(), and who touches it waits for the counters.
 void Guards::open_islands(Guard& guard) {
   if (guard.writes) return;
+  guard.refused = false;
   const std::int32_t word = shared(guard.id).error.load(std::memory_order_acquire);
   shm::each_between(word, guard.length, [&](std::uint64_t low, std::uint64_t high) {
-    (void)guards_.open_island(guard, {low, high},
-                              [&](const GuardTable::Run& run) { return protect(guard.adopted, run); });
+    if (!guards_.open_island(guard, {low, high},
+                             [&](const GuardTable::Run& run) { return protect(guard.adopted, run); }))
+      guard.refused = true;
   });
 }
 

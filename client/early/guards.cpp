@@ -109,6 +109,7 @@ Guard Guards::make_guard(parc_op id, Slot slot) const {
               .pieces = static_cast<std::uint32_t>(entry.pieces.size()),
               .piece = {},
               .slot = slot,
+              .refused = false,
               .order = entry.order,
               .gets = entry.kind == shm::RequestKind::get,
               .from_end = entry.is(MessageFlags::from_end),

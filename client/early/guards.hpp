@@ -183,9 +183,9 @@ private:
     Stretch bytes;
     bool writes = false;
     bool gets = false;
-    bool islands = false; // it is opened where it comes between what is missing before and behind it, too
+    Stretch touched{};    // of that, what somebody needs
+    bool islands = false; // which is opened where it comes between what is missing before and behind it, too
     std::uint64_t length = 0;
-    std::uint64_t touched = 0; // of that, the byte that somebody touched
     int peer = 0;
     std::uint64_t train =
         0; // when the last of its peer's gets was started that is waited for with it; 0: alone
@@ -195,9 +195,9 @@ private:
             .bytes = bytes,
             .writes = guard.writes,
             .gets = guard.gets,
-            .islands = !guard.writes && !guard.islands.full(),
+            .touched = bytes,
+            .islands = !guard.writes && !guard.refused,
             .length = guard.length,
-            .touched = bytes.low,
             .peer = guard.envelope.peer};
   }
   // While one of these lives no handler of the program runs on this thread: it might touch a guarded page,
@@ -250,7 +250,9 @@ private:
   void let_go(parc_op write);
   enum class ForCall : std::uint8_t { nothing, use, overwrite };
   void open_for_call(const Pages& pages, ForCall what);
-  [[nodiscard]] bool arrived(const Missing& missing) const;
+  // What is waited for has come: all of it, by the counters; what was touched, by the word.
+  [[nodiscard]] bool counted(const Missing& missing) const;
+  [[nodiscard]] bool came_between(const Missing& missing) const;
   [[nodiscard]] bool is_done(parc_op id) const;
   [[nodiscard]] bool has_begun(parc_op id) const;
   [[nodiscard]] const shm::Operation& shared(parc_op id) const;

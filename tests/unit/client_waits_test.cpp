@@ -327,6 +327,36 @@ BOOST_AUTO_TEST_CASE(the_descriptor_says_that_a_read_can_be_released) {
   BOOST_TEST(counts.released == 1u);
 }
 
+// Neither what is before the touched page nor all that is waited for with it need come first.
+BOOST_DATA_TEST_CASE(a_touch_ends_with_a_page_that_comes_between, boost::unit_test::data::make({0, 16, 256}),
+                     strip) {
+  constexpr std::size_t page = 4096, pages = 256, touched = 110, size = pages * page;
+  FakeProgram program;
+  BOOST_TEST(parc_set_release(program.p, PARC_RELEASE_ENVELOPE) == PARC_OK);
+  BOOST_TEST(parc_set_strip(program.p, static_cast<std::size_t>(strip) * page) == PARC_OK);
+  char* const buffer = program.alloc(size);
+  post_queued(program, {buffer, size});
+  const FakeKernel::Message message{.source = 0, .tag = 7, .bytes = pattern(size)};
+  program.kernel.begin(message, page, page);
+  parc_completion completion;
+  BOOST_TEST_REQUIRE(parc_completions(program.p, &completion, 1, -1) == 1);
+  std::atomic<bool> goes_on = false;
+  bool waited_for_all = false;
+  std::thread brings([&] {
+    while (program.kernel.control().header.program_watching.load() == 0) std::this_thread::yield();
+    program.kernel.begin(message, page, page, {100 * page, 140 * page});
+    for (int ms = 0; ms < 10'000 && !goes_on; ++ms) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    waited_for_all = !goes_on;
+    program.kernel.send(message);
+  });
+  const char found = *const_cast<volatile char*>(buffer + touched * page);
+  goes_on = true;
+  brings.join();
+  BOOST_TEST(found == message.bytes[touched * page]);
+  BOOST_TEST(!waited_for_all);
+  BOOST_TEST((std::string(buffer, size) == message.bytes));
+}
+
 // One that will be truncated is not released: it has to end, and nobody spins until then.
 BOOST_AUTO_TEST_CASE(a_queued_read_that_cannot_be_released_is_waited_for) {
   constexpr std::size_t size = 16 * 4096;

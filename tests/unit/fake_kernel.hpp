@@ -7,6 +7,7 @@
 
 #include "parc/parc.h"
 #include "scratch.hpp"
+#include "shm/between.hpp"
 #include "shm/doorbell.hpp"
 #include "shm/segment.hpp"
 #include "shm/tables.hpp"
@@ -89,19 +90,22 @@ public:
     const std::lock_guard hold(lock_);
     return sent_;
   }
-  // So much of a message is there, at its two ends, for the read that it matches; send() brings it whole.
-  void begin(const Message& message, std::uint64_t front, std::uint64_t back) {
+  // So much of a message is there, at its two ends and between them, for the read that it matches; send()
+  // brings it whole.
+  void begin(const Message& message, std::uint64_t front, std::uint64_t back, protocol::Span between = {}) {
     change([&] {
       const auto found = std::find_if(reads_.begin(), reads_.end(),
                                       [&](const Read& read) { return matches(read.request, message); });
       check(found != reads_.end());
       const std::uint64_t total = message.bytes.size(), id = found->request.id;
       for (std::uint64_t at = 0; at < std::min(total, found->request.length); ++at)
-        if (at < front || at >= total - back) *resolve(found->memory, at) = message.bytes[at];
+        if (at < front || at >= total - back || (at >= between.low && at < between.high))
+          *resolve(found->memory, at) = message.bytes[at];
       name(id, message);
       auto& shared = operation(id);
       shared.front.store(front, std::memory_order_release);
       shared.back.store(back, std::memory_order_release);
+      shared.error.store(shm::between_word({&between, 1}, found->request.length), std::memory_order_release);
       shared.state.store(shm::state_word(shm::generation_of(id), shm::Phase::begun),
                          std::memory_order_release);
       if (control_->header.program_watching.load(std::memory_order_relaxed) != 0) complete_one();
