@@ -252,8 +252,7 @@ void Guards::note_wait(const Missing& missing, Clock::time_point since) {
   if (guard == nullptr) return;
   guard->missed = Clock::now();
   guard->waited += guard->missed - since;
-  const Stretch still = missing_of(*guard);
-  const std::uint64_t left = still.empty() ? 0 : still.high - still.low;
+  const std::uint64_t left = bytes_missing_of(*guard);
   if (guard->came != Clock::time_point() && left < guard->left)
     strips_.note(guard->envelope.peer, guard->left - left, guard->missed - guard->came);
   guard->came = guard->missed;

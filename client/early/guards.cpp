@@ -4,6 +4,7 @@
 #include "client/base/failure.hpp"
 #include "client/base/in_library.hpp"
 #include "client/base/pages.hpp"
+#include "shm/between.hpp"
 #include "system/environment.hpp"
 
 #include <algorithm>
@@ -108,6 +109,7 @@ Guard Guards::make_guard(parc_op id, Slot slot) const {
               .islands = {},
               .pieces = static_cast<std::uint32_t>(entry.pieces.size()),
               .piece = {},
+              .refused = false,
               .slot = slot,
               .refused = false,
               .order = entry.order,

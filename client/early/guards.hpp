@@ -239,6 +239,7 @@ private:
 
   // What is missing, and waiting for it.
   [[nodiscard]] Stretch missing_of(const Guard& guard) const;
+  [[nodiscard]] std::uint64_t bytes_missing_of(const Guard& guard) const;
   template <class Wanted> [[nodiscard]] std::optional<Missing> find_missing(const Wanted& wanted) const;
   template <class Wanted> void settle_what(const Wanted& wanted);
   template <class Of> void settle_begun_of(const Of& of);
