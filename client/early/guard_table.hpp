@@ -33,6 +33,7 @@ struct Stretch { // of a message's bytes
 // Some of them that have come although what is before and behind them has not: ascending, apart.
 class Islands {
 public:
+  [[nodiscard]] std::size_t size() const { return static_cast<std::size_t>(count_); }
   [[nodiscard]] bool full() const { return count_ == std::ssize(islands_); }
   [[nodiscard]] auto begin() const { return islands_.begin(); }
   [[nodiscard]] auto end() const { return islands_.begin() + count_; }
@@ -63,8 +64,8 @@ struct Guard {
   bool writes;
   Stretch missing; // of the message, as far as its pages are guarded, without the islands: it only shrinks
   Islands islands;
-  std::uint32_t pieces;
   bool refused; // some island was, at the last look: who touches a page waits for the counters alone
+  std::uint32_t pieces;
   std::array<iovec, most_pieces> piece;
   // Nothing that the table looks at.
   Slot slot;
@@ -94,7 +95,11 @@ public:
     Access access;
   };
 
-  GuardTable(std::size_t most, std::uintptr_t page_size) : page_size_(page_size) { guards_.reserve(most); }
+  // Each island of a guard may need two mappings more, of which the system has so many for a process.
+  GuardTable(std::size_t most, std::uintptr_t page_size, std::size_t most_islands = SIZE_MAX)
+      : page_size_(page_size), most_islands_(most_islands) {
+    guards_.reserve(most);
+  }
 
   [[nodiscard]] std::size_t size() const { return guards_.size(); }
   [[nodiscard]] bool full() const { return guards_.size() == guards_.capacity(); }
@@ -123,7 +128,7 @@ public:
   // Nothing is missing. False: apply refused.
   template <class Apply> [[nodiscard]] bool open_pages(Guard& guard, const Apply& apply) {
     const Stretch was = std::exchange(guard.missing, {0, 0});
-    guard.islands.keep_within({0, 0});
+    keep_islands_within(guard, {0, 0});
     return each_piece(guard, [&](std::size_t i) { return each_run(pages_of(guard, i, was), apply); });
   }
 
@@ -163,11 +168,21 @@ private:
       if (!use(i)) return false;
     return true;
   }
+  void keep_islands_within(Guard& guard, const Stretch& missing) {
+    islands_ -= guard.islands.size();
+    guard.islands.keep_within(missing);
+    islands_ += guard.islands.size();
+  }
+  void give_islands_back(Guard& guard, const Islands& before) {
+    islands_ += before.size() - guard.islands.size(); // modulo 2^64
+    guard.islands = before;
+  }
   [[nodiscard]] Run run_from(const Pages& pages) const; // the first one of them
   [[nodiscard]] static Pages addresses_of(const Guard& guard, std::size_t piece, const Stretch& bytes);
   [[nodiscard]] Pages pages_of(const Guard& guard, std::size_t piece, const Stretch& bytes) const;
 
   std::uintptr_t page_size_;
+  std::size_t most_islands_, islands_ = 0;      // of all guards
   std::vector<Guard, OwnMemory<Guard>> guards_; // never grows past its first capacity
 };
 
@@ -177,7 +192,7 @@ template <class Apply> bool GuardTable::shrink(Guard& guard, const Stretch& miss
   guard.missing =
       guard.islands.without({std::max(before.low, missing.low), std::min(before.high, missing.high)});
   if (guard.missing.low == before.low && guard.missing.high == before.high) return true;
-  guard.islands.keep_within(guard.missing);
+  keep_islands_within(guard, guard.missing);
   const bool applied = each_piece(guard, [&](std::size_t i) {
     const Pages old = pages_of(guard, i, before), now = pages_of(guard, i, guard.missing);
     const Pages left = now.empty() ? Pages{old.end, old.end} : now;
@@ -186,7 +201,7 @@ template <class Apply> bool GuardTable::shrink(Guard& guard, const Stretch& miss
   });
   if (applied) return true;
   guard.missing = before;
-  guard.islands = islands;
+  give_islands_back(guard, islands);
   return false;
 }
 
@@ -196,9 +211,12 @@ template <class Apply> bool GuardTable::open_island(Guard& guard, Stretch island
   if (island.empty()) return true;
   const Islands before = guard.islands;
   if (!guard.islands.add(island)) return false;
-  const bool applied =
-      each_piece(guard, [&](std::size_t i) { return each_run(pages_of(guard, i, island), apply); });
-  if (!applied) guard.islands = before;
+  islands_ += guard.islands.size() - before.size(); // modulo 2^64: it may join others
+  const bool has_room = guard.islands.size() <= before.size() || islands_ <= most_islands_;
+  const bool applied = has_room && each_piece(guard, [&](std::size_t i) {
+                         return each_run(pages_of(guard, i, island), apply);
+                       });
+  if (!applied) give_islands_back(guard, before);
   return applied;
 }
 

@@ -35,6 +35,8 @@ std::string_view why_impossible() {
 
 // Whose waits are released at one time; beyond that a wait waits.
 constexpr std::size_t most_released = 2048;
+// Of all of them: with their guards they are far from the 65,530 mappings that Linux has for a process.
+constexpr std::size_t most_islands = 4096;
 
 void say(std::string_view text) {
   (void)!write(STDERR_FILENO, text.data(), text.size());
@@ -65,7 +67,7 @@ Guards::Guards(shm::Control& control, Operations& operations, const Arena& arena
                Ring& ring, Sleep& sleep, Pipes& pipes, Trace& trace, int rank)
     : control_(control), operations_(operations), arena_(arena), hand_over_(hand_over), ring_(ring),
       sleep_(sleep), pipes_(pipes), trace_(trace), rank_(rank), possible_(why_impossible().empty()),
-      guards_(most_released, page_size()), // asked for here before a handler does
+      guards_(most_released, page_size(), most_islands), // asked for here before a handler does
       page_trace_(trace, trace.of_pages() && (!has_early_library || early_library() == EarlyLibrary::ours),
                   page_size()) {
   if (const auto mapping = mappings_.find(address_of(&control_))) segments_device_ = mapping->device;
@@ -107,11 +109,10 @@ Guard Guards::make_guard(parc_op id, Slot slot) const {
               .writes = Operations::is_write(id),
               .missing = {0, 0},
               .islands = {},
+              .refused = false,
               .pieces = static_cast<std::uint32_t>(entry.pieces.size()),
               .piece = {},
-              .refused = false,
               .slot = slot,
-              .refused = false,
               .order = entry.order,
               .gets = entry.kind == shm::RequestKind::get,
               .from_end = entry.is(MessageFlags::from_end),
@@ -324,6 +325,14 @@ Stretch Guards::missing_of(const Guard& guard) const {
   const std::uint64_t front = operation.front.load(std::memory_order_acquire);
   const std::uint64_t back = std::min(operation.back.load(std::memory_order_acquire), end);
   return {front, end - back};
+}
+
+// Without what came between: when the last gap before it closes the counters tell of all at once.
+std::uint64_t Guards::bytes_missing_of(const Guard& guard) const {
+  const Stretch missing = missing_of(guard);
+  if (missing.empty()) return 0;
+  const std::int32_t word = shared(guard.id).error.load(std::memory_order_acquire);
+  return missing.high - missing.low - shm::bytes_between(word, guard.length, missing.low, missing.high);
 }
 
 int Guards::loss_of(const Guard& guard) const {

@@ -190,6 +190,28 @@ BOOST_AUTO_TEST_CASE(what_came_between_is_opened) {
   BOOST_TEST((read.islands.begin() == read.islands.end()));
 }
 
+// Mappings are few: what comes between the ends of many reads stays shut.
+BOOST_AUTO_TEST_CASE(islands_of_all_guards_are_bounded) {
+  GuardTable table(4, page, 2);
+  Memory memory;
+  Guard& one = table.add(guard_of(1, false, {{base, base + 8 * page}}));
+  Guard& other = table.add(guard_of(2, false, {{base + 8 * page, base + 16 * page}}));
+  BOOST_TEST((table.guard_pages(one, memory.apply()) && table.guard_pages(other, memory.apply())));
+  const auto comes = [&](Guard& guard, std::uint64_t at) {
+    return table.open_island(guard, {at * page, (at + 1) * page}, memory.apply());
+  };
+  BOOST_TEST((comes(one, 1) && comes(other, 1)));
+  BOOST_TEST((!comes(one, 3) && !comes(other, 5)));
+  BOOST_TEST((comes(one, 2) && comes(one, 1))); // they are one
+  BOOST_TEST(memory.text().substr(0, 17) == "-++------+------+");
+  BOOST_TEST(table.shrink(one, {3 * page, 8 * page}, memory.apply()));
+  BOOST_TEST((comes(other, 3) && !comes(one, 5)));
+  BOOST_TEST(table.open_pages(other, memory.apply()));
+  table.remove(other);
+  BOOST_TEST((comes(one, 5) && comes(one, 7) && !comes(one, 3)));
+  BOOST_TEST(memory.text().substr(0, 17) == "+++--+-++++++++++");
+}
+
 BOOST_AUTO_TEST_CASE(finds_what_is_missing_in_a_range_of_addresses) {
   const Guard guard =
       guard_of(1, false, {{base + 32, base + 64}, {base + 100, base + 110}, {base, base + 8}});
@@ -251,7 +273,7 @@ BOOST_AUTO_TEST_CASE(never_opens_what_is_missing_where_calls_are_refused) {
   for (std::uint64_t seed = first; seed < first + 300; ++seed) {
     BOOST_TEST_CONTEXT("seed " << seed) {
       std::mt19937_64 random(seed);
-      GuardTable table(6, page);
+      GuardTable table(6, page, random() % 2 == 0 ? 2 : SIZE_MAX);
       Memory memory;
       memory.random = &random;
       struct Truth {
