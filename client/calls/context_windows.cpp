@@ -30,9 +30,14 @@ int Context::expose(std::uint64_t window, void* memory, std::size_t bytes, unsig
   request.length = bytes;
   request.exposed = {window, rights};
   if (!shared) request.pieces = shm::in_own_memory;
-  ExposedMemory::Exposing exposing(guards_.exposed(), request.address,
-                                   bytes); // before what is there is settled
-  guards_.settle(memory, bytes, Guards::Use::stores);
+  // The system reaches no page that is missing elsewhere.
+  const Pages there = shared ? Pages{request.address, request.address + bytes} : pages_around(memory, bytes);
+  ExposedMemory::Exposing exposing(guards_.exposed(), there.begin,
+                                   there.end - there.begin); // before what is there is settled
+  if (shared)
+    guards_.settle(memory, bytes, Guards::Use::stores);
+  else
+    guards_.settle_pages(memory, bytes);
   guards_.settle_begun();
   if (!shared) adoption_.let_finish(); // what is exposed is not adopted from here on
   int code = control_calls_.run(request);
