@@ -25,23 +25,23 @@ int main(int argc, char** argv) {
     sum.gated += t.gated, sum.claimed += t.claimed, sum.taken += t.taken, sum.carriers += t.carriers,
         sum.held += t.held, sum.late += t.late, sum.subflows += t.subflows, sum.doubted += t.doubted;
     sum.gets += t.gets, sum.bytes_got += t.bytes_got, sum.places_refused += t.places_refused;
-    sum.adds += t.adds, sum.puts += t.puts, sum.bytes_put += t.bytes_put;
+    sum.adds += t.adds, sum.puts += t.puts, sum.bytes_put += t.bytes_put, sum.between += t.between;
   });
   if (!good) return 1;
   fmt::print(
       "{} seeds: {} messages, {} matched ({} behind a gate, {} claimed), {} bytes compared, {} truncated, {} "
       "canceled, {} reads taken by libraries, {} lost to departures, {} carriers followed others, {} looks "
-      "at writes without a place, {} late writes, {} subflows ended, {} doubted, {} gets of {} bytes, {} "
-      "puts of {}, {} of them all refused, {} additions, {} refusals\n",
+      "at writes without a place, {} late writes, {} subflows ended, {} doubted, {} times bytes between "
+      "others, {} gets of {} bytes, {} puts of {}, {} of them all refused, {} additions, {} refusals\n",
       seeds.done(), sum.messages, sum.matched, sum.gated, sum.claimed, sum.bytes, sum.truncated, sum.canceled,
-      sum.taken, sum.lost, sum.carriers, sum.held, sum.late, sum.subflows, sum.doubted, sum.gets,
+      sum.taken, sum.lost, sum.carriers, sum.held, sum.late, sum.subflows, sum.doubted, sum.between, sum.gets,
       sum.bytes_got, sum.puts, sum.bytes_put, sum.places_refused, sum.adds, sum.refusals);
   const bool few = seeds.done() < 100;
   const bool covered =
       sum.matched != 0 && sum.bytes != 0 &&
       (few || (sum.canceled != 0 && sum.lost != 0 && sum.gated != 0 && sum.claimed != 0 && sum.taken != 0 &&
                sum.carriers != 0 && sum.held != 0 && sum.late != 0 && sum.subflows != 0 && sum.doubted != 0 &&
-               sum.bytes_got != 0 && sum.bytes_put != 0 && sum.places_refused != 0)) &&
+               sum.between != 0 && sum.bytes_got != 0 && sum.bytes_put != 0 && sum.places_refused != 0)) &&
       (!options.hostile || few || sum.refusals != 0);
   if (!covered) fmt::print(stderr, "the seeds did not cover what they are for\n");
   return covered ? 0 : 1;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tests/sim/windows.hpp"
+#include "tests/sim/told.hpp"
 
 #include "protocol/atomic_operation.hpp"
 
@@ -263,13 +264,9 @@ void Windows::check_bytes(Get& get, std::uint64_t begin, std::uint64_t end) {
 
 void Windows::progressed(std::size_t index, const Progress& progress) {
   Get& get = gets_[index];
-  const Progress before = get.progress;
-  if (progress.front < before.front || progress.back < before.back) throw Violation("progress went back");
   if (get.memory == nullptr) throw Violation("progress after the end of " + name(index));
-  const std::uint64_t bytes = get.place.length;
-  if (progress.front + progress.back > bytes) throw Violation("progress of more than there is");
-  check_bytes(get, before.front, progress.front);
-  check_bytes(get, bytes - progress.back, bytes - before.back);
+  each_new(get.progress, progress, get.place.length,
+           [&](std::uint64_t low, std::uint64_t high) { check_bytes(get, low, high); });
   get.progress = progress;
 }
 

@@ -2,6 +2,7 @@
 #include "tests/sim/world.hpp"
 #include "tests/sim/host.hpp"
 #include "tests/sim/invariants.hpp"
+#include "tests/sim/told.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -376,11 +377,11 @@ void World::progressed(std::uint64_t cookie, const Progress& progress) {
     if (message == none) throw Violation("progress before the match");
     const std::uint64_t limit = std::min(oracle_.messages[message].size, oracle_.reads[index].room);
     const Memory& memory = *readings_[index].memory;
-    if (progress.front + progress.back > limit || !memory.holds(message, before.front, progress.front) ||
-        !memory.holds(message, limit - progress.back, limit - before.back))
-      throw Violation("progress claims bytes that are not there");
-    memory.use(before.front, progress.front);
-    memory.use(limit - progress.back, limit - before.back);
+    each_new(before, progress, limit, [&](std::uint64_t low, std::uint64_t high) {
+      if (!memory.holds(message, low, high)) throw Violation("progress claims bytes that are not there");
+      memory.use(low, high);
+    });
+    tally_.between += !progress.between.empty();
   }
   before = progress;
 }

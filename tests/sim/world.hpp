@@ -39,6 +39,7 @@ struct Tally { // what the runs have covered
   std::uint64_t held = 0;     // looks at a link that had no place for somebody's writes
   std::uint64_t subflows = 0; // that have ended while a link went on
   std::uint64_t doubted = 0;  // subflows, whose payload was dealt again
+  std::uint64_t between = 0;  // progress of reads that tells of bytes between others
   std::uint64_t gets = 0, bytes_got = 0, adds = 0, puts = 0, bytes_put = 0, places_refused = 0;
 };
 
