@@ -55,7 +55,7 @@ def _install(packages):
 
 def _versions(packages):
     shown = subprocess.run(["dpkg-query", "-W", "-f", "${Package} ${Version}\n", *packages], capture_output=True, text=True)
-    return ", ".join(shown.stdout.split("\n")[:1])
+    return ", ".join(shown.stdout.split("\n")[:1])  # of the one that the others belong to
 
 
 def make(name, work, binaries, install):

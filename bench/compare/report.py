@@ -15,7 +15,6 @@ class Kind:
     unit: str
     scale: float = 1
     less_is_better: bool = True
-    digits: int = 3
 
 
 KINDS = [
@@ -153,7 +152,11 @@ def text_of(whole):
 
 def markdown_of(whole):
     """docs/comparison.md's tables."""
-    out, last = [], ""
+    about = whole["about"]
+    versions = sorted({way["version"] for way in whole["ways"] if way["version"]})
+    out = [f"{about['date']}: {about['cpu']}, {about['cores']} cores, {about['memory_gib']} GiB, {about['system']}; "
+           f"{about['repeats']} repeats. {', '.join(versions)}.", ""]
+    last = ""
     for name, place, kind, sizes, lines, best in tables(whole):
         if name != last:
             out += [f"## {place['title'][0].upper()}{place['title'][1:]}", ""]

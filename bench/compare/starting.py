@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
+here = Path(__file__).resolve().parent
 seconds_to_start = 15
 _ports = iter(range(7500, 60000))  # each run has its own: what was closed may linger
 
@@ -22,15 +23,15 @@ class Setting:
 
     def __init__(self, place, work, binaries):
         self.place, self.work, self.binaries = place, work, binaries
-        # What takes the place of rsh: an emulated host has no sshd. MPICH looks for its devices in /sys, which shows those
-        # of who mounted it; PVM's daemons of one user keep apart by the directory for their files.
+        # What takes the place of rsh. PVM's daemons of one user keep apart by the directory for their files.
         self.agent = work / "agent"
         self.agent.write_text(f"""#!/bin/sh
 host=$1
 shift
 while [ "$1" = -l ] || [ "$1" = -n ]; do [ "$1" = -l ] && shift; shift; done
 mkdir -p {work}/pvm-$host
-exec {binaries}/wanlink exec $host -- env PVM_ALLOW_ROOT=1 PVM_ROOT=/usr/lib/pvm3 PVM_TMP={work}/pvm-$host sh -c "mount -t sysfs sysfs /sys 2>/dev/null; $*"
+export PARC_BIN={binaries} PVM_ALLOW_ROOT=1 PVM_ROOT=/usr/lib/pvm3 PVM_TMP={work}/pvm-$host
+exec {here}/../mpi/agent "$host" "$*"
 """)
         self.agent.chmod(0o755)
 
@@ -39,7 +40,7 @@ exec {binaries}/wanlink exec $host -- env PVM_ALLOW_ROOT=1 PVM_ROOT=/usr/lib/pvm
         return [str(self.binaries / "wanlink"), "exec", host, "--", "env", *given, *map(str, command)]
 
     def link(self, how):
-        subprocess.run([str(self.binaries / "wanlink"), how, *dict.fromkeys(("a", "b"))], check=False, stdin=subprocess.DEVNULL, timeout=10)
+        subprocess.run([str(self.binaries / "wanlink"), how, "a", "b"], check=False, stdin=subprocess.DEVNULL, timeout=10)
 
     def sweep(self):
         """Whatever has our directory in its command line or its environment, as PVM's daemons have, ends."""

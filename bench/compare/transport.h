@@ -22,6 +22,8 @@ void transport_wait(Transfer* transfer);
 
 void transport_end(void);
 
+/* Of so many bytes, with malloc; ends the process where there is none. */
+void* new_memory(size_t bytes);
 /* Prints the sentence and ends the process. */
 __attribute__((noreturn, format(printf, 1, 2))) void fail(const char* format, ...);
 

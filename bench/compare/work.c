@@ -2,8 +2,8 @@
 /* The work that bench/compare/run gives to every way to send messages: two ranks, which print a line for each
  * row: `name size value`, in seconds, bytes a second, messages a second or shares.
  *
- *     work --rows NAME,... --sizes BYTES,... --seconds S --work MS,... --bytes N --pass S [-- WORDS OF THE
- * TRANSPORT] work --calibrate
+ * Words: --rows NAME,... --sizes BYTES,... --seconds S --work MS,... --bytes N --halo N --pass S, and behind
+ * `--` those of the transport. With --calibrate alone: what --pass is.
  *
  * Rank 0 measures, and says before each round whether there is another one, so that both make as many. */
 #include "transport.h"
@@ -14,7 +14,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { most_sizes = 32, most_rounds = 10000, window = 8, rate_window = 64 };
 enum { tag_data = 1, tag_small, tag_order };
@@ -35,6 +34,12 @@ void fail(const char* format, ...) {
   fputc('\n', stderr);
   va_end(words);
   exit(1);
+}
+
+void* new_memory(size_t bytes) {
+  void* const made = malloc(bytes);
+  if (!made) fail("there is no memory");
+  return made;
 }
 
 static double now(void) {
@@ -111,12 +116,9 @@ static double ping_pongs(size_t size) {
   return (now() - begin) / times / 2;
 }
 
-/* Bytes a second until the last has come. */
-static double stream(size_t size) {
+/* So many messages one way; returns when they have been waited for here. */
+static void send_many(size_t size, size_t times) {
   Transfer* under_way[window];
-  const size_t least = 1 << 20, times = size < least / window ? least / size : window;
-  char word = 0;
-  const double begin = now();
   for (size_t i = 0; i < times; ++i) {
     Transfer** const place = &under_way[i % window];
     if (i >= window) transport_wait(*place);
@@ -124,19 +126,17 @@ static double stream(size_t size) {
                        : transport_receive(in + i % window * size, size, tag_data);
   }
   for (size_t i = 0; i < window && i < times; ++i) transport_wait(under_way[(times + i) % window]);
+}
+
+/* Bytes a second until the last has come. */
+static double stream(size_t size) {
+  const size_t least = 1 << 20, times = size < least / window ? least / size : window;
+  char word = 0;
+  const double begin = now();
+  send_many(size, times);
   if (rank == 1) send_(&word, 1, tag_small);
   if (rank == 0) receive(&word, 1, tag_small);
   return (double)(times * size) / (now() - begin);
-}
-
-/* Bytes a second in each direction. */
-static double both_ways(size_t size) {
-  const double begin = now();
-  Transfer* const coming = transport_receive(in, size, tag_data);
-  Transfer* const going = transport_send(out, size, tag_data);
-  transport_wait(coming);
-  transport_wait(going);
-  return (double)size / (now() - begin);
 }
 
 /* Messages a second. */
@@ -181,8 +181,7 @@ static double behind(size_t size) {
 
 enum { field_cells = 2048 };
 static double field[field_cells];
-static double
-    pass_seconds; /* of one pass over it, as `work --calibrate` has found it: the same for all ways */
+static double pass_seconds; /* of one over it, as --calibrate has found it: the same for all ways */
 
 static void calculate(double time) {
   for (double passes = time / pass_seconds; passes >= 1; --passes)
@@ -260,48 +259,43 @@ static void availability(const char* row, double (*one)(size_t), size_t size) {
   say(row, (double)size, share > 1 ? 1 : share);
 }
 
-/* ---- The heat equation's exchange: halos of both, and a calculation that does not need them. */
+/* ---- Exchanges, both ways at once, and calculations that do not need them: the heat equation's halos. */
 
-static double step_seconds;
-
-static double blocking_step(size_t size) {
+/* Seconds, with so much calculated before the exchange is waited for, and behind that. */
+static double exchange(size_t size, double before, double behind) {
   const double begin = now();
   Transfer* const coming = transport_receive(in, size, tag_data);
   Transfer* const going = transport_send(out, size, tag_data);
+  calculate(before);
   transport_wait(coming);
   transport_wait(going);
-  calculate(step_seconds);
+  calculate(behind);
   return now() - begin;
 }
 
-static double hidden_step(size_t size) {
-  const double begin = now();
-  Transfer* const coming = transport_receive(in, size, tag_data);
-  Transfer* const going = transport_send(out, size, tag_data);
-  calculate(step_seconds);
-  transport_wait(coming);
-  transport_wait(going);
-  return now() - begin;
+/* Bytes a second in each direction. */
+static double both_ways(size_t size) {
+  return (double)size / exchange(size, 0, 0);
 }
 
 /* Mean of steps without anything between them, as in a program. */
-static double steps(double (*step)(size_t)) {
+static double steps(double before, double behind) {
   enum { warm_up = 6, counted = 8 }; /* connections that carried something else take some to grow */
-  for (int i = 0; i < warm_up; ++i) (void)step(halo);
+  for (int i = 0; i < warm_up; ++i) (void)exchange(halo, before, behind);
   meet();
   const double begin = now();
-  for (int i = 0; i < counted; ++i) (void)step(halo);
+  for (int i = 0; i < counted; ++i) (void)exchange(halo, before, behind);
   return (now() - begin) / counted;
 }
 
 static void heat(double ms) {
-  step_seconds = ms / 1e3;
+  const double time = ms / 1e3;
   double alone[3];
   meet();
-  for (int i = 0; i < 3; ++i) alone[i] = calculated(step_seconds);
+  for (int i = 0; i < 3; ++i) alone[i] = calculated(time);
   say("heat-alone", ms, median(alone, 3));
-  say("heat-blocking", ms, steps(blocking_step));
-  say("heat-hidden", ms, steps(hidden_step));
+  say("heat-blocking", ms, steps(0, time));
+  say("heat-hidden", ms, steps(time, 0));
 }
 
 /* ---- What it takes from the processors */
@@ -320,15 +314,8 @@ static void cpu_of_stream(void) {
   meet();
   say("cpu-begin", 0, 0);
   const double before = cpu_used(), begin = now();
-  Transfer* under_way[window];
   const size_t times = long_bytes / piece;
-  for (size_t i = 0; i < times; ++i) {
-    Transfer** const place = &under_way[i % window];
-    if (i >= window) transport_wait(*place);
-    *place = rank == 0 ? transport_send(out, piece, tag_data)
-                       : transport_receive(in + i % window * piece, piece, tag_data);
-  }
-  for (size_t i = 0; i < window && i < times; ++i) transport_wait(under_way[(times + i) % window]);
+  send_many(piece, times);
   double mine = cpu_used() - before;
   if (rank == 1) send_(&mine, sizeof mine, tag_small);
   if (rank == 0) receive(&other, sizeof other, tag_small);
@@ -343,11 +330,8 @@ static void cpu_of_stream(void) {
  * it loses, and which share of the bytes' time it hid. */
 static void beside(void) {
   const size_t piece = long_bytes / 8;
-  step_seconds = 0;
   meet();
-  double begin = now();
-  (void)blocking_step(piece);
-  const double exchange = now() - begin, time = exchange < 0.05 ? 0.05 : exchange;
+  const double whole = exchange(piece, 0, 0), time = whole < 0.05 ? 0.05 : whole;
   double alone[3], with[3], left[3];
   for (int i = 0; i < 3; ++i) {
     meet();
@@ -356,13 +340,13 @@ static void beside(void) {
     Transfer* const coming = transport_receive(in, piece, tag_data);
     Transfer* const going = transport_send(out, piece, tag_data);
     with[i] = calculated(time);
-    begin = now();
+    const double begin = now();
     transport_wait(coming);
     transport_wait(going);
     left[i] = now() - begin;
   }
   say("beside-loss", (double)piece, median(with, 3) / median(alone, 3) - 1);
-  say("beside-left", (double)piece, median(left, 3) / exchange);
+  say("beside-left", (double)piece, median(left, 3) / whole);
 }
 
 /* ---- A link that is cut, for a second from ticks-begin on: the longest pause between answers. */
@@ -390,10 +374,10 @@ static void ticks(void) {
 /* What would take longer than this at the latency that was measured is left out. */
 static const double longest = 4;
 
-static int is_worth(double moves_of_bytes, double bytes) {
+static int is_worth(double bytes) {
   const size_t last = size_measured - 1; /* none: nothing is known, and all is done */
   const double a_byte = size_measured ? latencies[last] / (double)sizes[last] : 0;
-  return is_told_to_go_on(moves_of_bytes * bytes * a_byte < longest);
+  return is_told_to_go_on(bytes * a_byte < longest);
 }
 
 static void row_of_size(const char* name, size_t i) {
@@ -418,12 +402,12 @@ static void row_of_size(const char* name, size_t i) {
 
 static void row(const char* name) {
   if (!strcmp(name, "rate")) say(name, 8, rounds(rate, 8));
-  if (!strcmp(name, "behind") && is_worth(1, (double)long_bytes))
+  if (!strcmp(name, "behind") && is_worth((double)long_bytes))
     say(name, (double)long_bytes, rounds(behind, long_bytes));
-  if (!strcmp(name, "cpu") && is_worth(1, (double)long_bytes)) cpu_of_stream();
-  if (!strcmp(name, "beside") && is_worth(1, (double)long_bytes)) beside();
+  if (!strcmp(name, "cpu") && is_worth((double)long_bytes)) cpu_of_stream();
+  if (!strcmp(name, "beside") && is_worth((double)long_bytes)) beside();
   if (!strcmp(name, "ticks")) ticks();
-  if (!strcmp(name, "heat") && is_worth(16, (double)halo))
+  if (!strcmp(name, "heat") && is_worth(16 * (double)halo))
     for (size_t i = 0; i < work_count; ++i) heat(work_ms[i]);
   for (size_t i = 0; i < size_count; ++i)
     if (strstr("latency stream both overlap", name)) row_of_size(name, i);

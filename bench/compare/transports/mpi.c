@@ -6,17 +6,8 @@
 
 struct Transfer {
   MPI_Request request;
-  Transfer* next_free;
 };
-static Transfer* free_ones;
 static int other;
-
-static Transfer* take(void) {
-  Transfer* const taken = free_ones ? free_ones : malloc(sizeof *taken);
-  if (!taken) fail("there is no memory");
-  if (taken == free_ones) free_ones = taken->next_free;
-  return taken;
-}
 
 int transport_begin(int count, char** words, int own) {
   (void)own;
@@ -36,21 +27,20 @@ void* transport_memory(size_t bytes) {
 }
 
 Transfer* transport_send(const void* data, size_t bytes, int tag) {
-  Transfer* const made = take();
+  Transfer* const made = new_memory(sizeof *made);
   MPI_Isend(data, (int)bytes, MPI_BYTE, other, tag, MPI_COMM_WORLD, &made->request);
   return made;
 }
 
 Transfer* transport_receive(void* data, size_t bytes, int tag) {
-  Transfer* const made = take();
+  Transfer* const made = new_memory(sizeof *made);
   MPI_Irecv(data, (int)bytes, MPI_BYTE, other, tag, MPI_COMM_WORLD, &made->request);
   return made;
 }
 
 void transport_wait(Transfer* transfer) {
   MPI_Wait(&transfer->request, MPI_STATUS_IGNORE);
-  transfer->next_free = free_ones;
-  free_ones = transfer;
+  free(transfer);
 }
 
 void transport_end(void) {

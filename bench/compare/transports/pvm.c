@@ -11,17 +11,8 @@
 struct Transfer {
   void* data;
   int bytes, tag, receives;
-  Transfer* next_free;
 };
-static Transfer* free_ones;
 static int other, in_place;
-
-static Transfer* take(void) {
-  Transfer* const taken = free_ones ? free_ones : malloc(sizeof *taken);
-  if (!taken) fail("there is no memory");
-  if (taken == free_ones) free_ones = taken->next_free;
-  return taken;
-}
 
 int transport_begin(int count, char** words, int own) {
   if (pvm_mytid() < 0) fail("there is no pvmd");
@@ -37,11 +28,11 @@ int transport_begin(int count, char** words, int own) {
 }
 
 void* transport_memory(size_t bytes) {
-  return malloc(bytes);
+  return new_memory(bytes);
 }
 
 Transfer* transport_send(const void* data, size_t bytes, int tag) {
-  Transfer* const made = take();
+  Transfer* const made = new_memory(sizeof *made);
   made->receives = 0;
   if (in_place) {
     pvm_initsend(PvmDataInPlace);
@@ -54,7 +45,7 @@ Transfer* transport_send(const void* data, size_t bytes, int tag) {
 }
 
 Transfer* transport_receive(void* data, size_t bytes, int tag) {
-  Transfer* const made = take();
+  Transfer* const made = new_memory(sizeof *made);
   made->data = data;
   made->bytes = (int)bytes;
   made->tag = tag;
@@ -66,8 +57,7 @@ void transport_wait(Transfer* transfer) {
   if (transfer->receives &&
       pvm_precv(other, transfer->tag, transfer->data, transfer->bytes, PVM_BYTE, NULL, NULL, NULL) < 0)
     fail("pvm_precv fails");
-  transfer->next_free = free_ones;
-  free_ones = transfer;
+  free(transfer);
 }
 
 void transport_end(void) {

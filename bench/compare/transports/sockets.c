@@ -33,7 +33,6 @@ typedef struct Transfers {
   Transfer *first, **last;
 } Transfers;
 
-static Transfer* free_ones;
 static Transfers sends = {NULL, &sends.first}, receives = {NULL, &receives.first},
                  unexpected = {NULL, &unexpected.first};
 static Head coming;
@@ -59,9 +58,7 @@ static Transfer* take_tagged(Transfers* list, int64_t tag) {
 }
 
 static Transfer* make(const void* data, size_t bytes, int tag) {
-  Transfer* const made = free_ones ? free_ones : malloc(sizeof *made);
-  if (!made) fail("there is no memory");
-  if (made == free_ones) free_ones = made->next;
+  Transfer* const made = new_memory(sizeof *made);
   *made = (Transfer){.head = {bytes, tag}, .data = (char*)data};
   return made;
 }
@@ -105,7 +102,7 @@ int transport_begin(int count, char** words, int own) {
 }
 
 void* transport_memory(size_t bytes) {
-  return malloc(bytes);
+  return new_memory(bytes);
 }
 
 static int moved(ssize_t bytes) {
@@ -138,8 +135,7 @@ static int send_some(void) {
 static void begin_filling(void) {
   filling = take_tagged(&receives, coming.tag);
   if (!filling) {
-    char* const own = malloc(coming.bytes + 1);
-    if (!own) fail("there is no memory");
+    char* const own = new_memory(coming.bytes + 1);
     filling = make(own, coming.bytes, (int)coming.tag);
     append(&unexpected, filling);
   } else if (filling->head.bytes != coming.bytes) {
@@ -194,20 +190,15 @@ Transfer* transport_receive(void* data, size_t bytes, int tag) {
   return made;
 }
 
-static void give(Transfer* transfer) {
-  transfer->next = free_ones;
-  free_ones = transfer;
-}
-
 void transport_wait(Transfer* transfer) {
   Transfer* const early = transfer->early;
   progress_until(early ? &early->done : &transfer->done);
   if (early) {
     memcpy(transfer->data, early->data, early->head.bytes);
     free(early->data);
-    give(early);
+    free(early);
   }
-  give(transfer);
+  free(transfer);
 }
 
 void transport_end(void) {

@@ -18,7 +18,6 @@ struct Transfer {
   size_t bytes;
   int tag, receives;
   atomic_int sent; /* ZeroMQ needs the memory no more */
-  Transfer* next_free;
 };
 typedef struct Unexpected {
   zmq_msg_t message;
@@ -27,15 +26,12 @@ typedef struct Unexpected {
   struct Unexpected* next;
 } Unexpected;
 
-static Transfer* free_ones;
 static Unexpected *first, **last = &first;
 static void *context, *socket_;
 static int zero_copy;
 
 static Transfer* take(int receives) {
-  Transfer* const taken = free_ones ? free_ones : malloc(sizeof *taken);
-  if (!taken) fail("there is no memory");
-  if (taken == free_ones) free_ones = taken->next_free;
+  Transfer* const taken = new_memory(sizeof *taken);
   taken->receives = receives;
   taken->sent = 1;
   return taken;
@@ -65,7 +61,7 @@ int transport_begin(int count, char** words, int own) {
 }
 
 void* transport_memory(size_t bytes) {
-  return malloc(bytes);
+  return new_memory(bytes);
 }
 
 static void give(zmq_msg_t* message, int flags) {
@@ -135,8 +131,7 @@ static void receive(const Transfer* transfer) {
       copy_out(transfer, &message, begin);
       return;
     }
-    Unexpected* const kept = malloc(sizeof *kept);
-    if (!kept) fail("there is no memory");
+    Unexpected* const kept = new_memory(sizeof *kept);
     zmq_msg_init(&kept->message);
     zmq_msg_move(&kept->message, &message);
     kept->begin = begin;
@@ -150,8 +145,7 @@ static void receive(const Transfer* transfer) {
 void transport_wait(Transfer* transfer) {
   if (transfer->receives) receive(transfer);
   while (!atomic_load(&transfer->sent)) nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
-  transfer->next_free = free_ones;
-  free_ones = transfer;
+  free(transfer);
 }
 
 void transport_end(void) {
