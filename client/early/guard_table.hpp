@@ -188,10 +188,10 @@ private:
 
 template <class Apply> bool GuardTable::shrink(Guard& guard, const Stretch& missing, const Apply& apply) {
   const Stretch before = guard.missing;
-  const Islands islands = guard.islands;
   guard.missing =
       guard.islands.without({std::max(before.low, missing.low), std::min(before.high, missing.high)});
   if (guard.missing.low == before.low && guard.missing.high == before.high) return true;
+  const Islands islands = guard.islands;
   keep_islands_within(guard, guard.missing);
   const bool applied = each_piece(guard, [&](std::size_t i) {
     const Pages old = pages_of(guard, i, before), now = pages_of(guard, i, guard.missing);
