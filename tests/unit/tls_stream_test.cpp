@@ -118,6 +118,18 @@ bool mentions(const Stream& stream, const Transfer& how, std::string_view words,
   return stream.describe(how.code).find(words) != std::string::npos;
 }
 
+// Of somebody who is no kernel, and begins in this way.
+Bytes first_words_of(SSL* client) {
+  BIO* const out = BIO_new(BIO_s_mem());
+  SSL_set_bio(client, BIO_new(BIO_s_mem()), out);
+  SSL_set_connect_state(client);
+  (void)SSL_do_handshake(client);
+  std::array<std::byte, 4096> said;
+  const int bytes = BIO_read(out, said.data(), static_cast<int>(said.size()));
+  BOOST_REQUIRE(bytes > 0);
+  return {said.begin(), said.begin() + bytes};
+}
+
 } // namespace
 
 BOOST_AUTO_TEST_CASE(what_is_said_arrives_and_is_not_seen_on_the_way) {
@@ -255,17 +267,10 @@ BOOST_AUTO_TEST_CASE(what_is_reordered_on_the_way_is_refused) {
 BOOST_AUTO_TEST_CASE(an_older_version_is_refused) {
   Connection two;
   const auto other = two.one_->make();
-  BIO* const out = BIO_new(BIO_s_mem());
-  SSL_set_bio(other.get(), BIO_new(BIO_s_mem()), out);
   BOOST_REQUIRE(SSL_set_min_proto_version(other.get(), TLS1_2_VERSION) == 1);
   BOOST_REQUIRE(SSL_set_max_proto_version(other.get(), TLS1_2_VERSION) == 1);
   BOOST_REQUIRE(SSL_set_cipher_list(other.get(), "ALL") == 1);
-  SSL_set_connect_state(other.get());
-  (void)SSL_do_handshake(other.get());
-  std::array<std::byte, 4096> said;
-  const int bytes = BIO_read(out, said.data(), static_cast<int>(said.size()));
-  BOOST_REQUIRE(bytes > 0);
-  two.to_acceptor.assign(said.begin(), said.begin() + bytes);
+  two.to_acceptor = first_words_of(other.get());
   const Transfer how = Connection::write(two.acceptor, "in clear");
   BOOST_TEST(mentions(two.acceptor, how, "offers a version of TLS before 1.3, and links have no other"),
              two.acceptor.describe(how.code));
@@ -332,15 +337,8 @@ BOOST_AUTO_TEST_CASE(a_greeting_without_end) {
 BOOST_AUTO_TEST_CASE(a_greeting_that_has_to_be_said_anew) {
   Connection two;
   const auto other = two.one_->make();
-  BIO* const out = BIO_new(BIO_s_mem());
-  SSL_set_bio(other.get(), BIO_new(BIO_s_mem()), out);
   BOOST_REQUIRE(SSL_set1_groups_list(other.get(), "P-256:X25519") == 1);
-  SSL_set_connect_state(other.get());
-  (void)SSL_do_handshake(other.get());
-  std::array<std::byte, 4096> said;
-  const int bytes = BIO_read(out, said.data(), static_cast<int>(said.size()));
-  BOOST_REQUIRE(bytes > 0);
-  two.to_acceptor.assign(said.begin(), said.begin() + bytes);
+  two.to_acceptor = first_words_of(other.get());
   const Transfer how = Connection::write(two.acceptor, "in clear");
   BOOST_TEST(mentions(two.acceptor, how, "not a kernel's"));
   std::string heard;
