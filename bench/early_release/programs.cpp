@@ -32,7 +32,7 @@ struct Step {
 
 // How long the cores of this machine have worked, together.
 double busy_ms() {
-  return std::chrono::duration<double, std::milli>(busy_time().value_or(std::chrono::nanoseconds())).count();
+  return std::chrono::duration<double, std::milli>(core_times().value_or(CoreTimes{}).worked).count();
 }
 
 struct Case {

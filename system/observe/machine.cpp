@@ -48,14 +48,14 @@ double load_average() {
   return getloadavg(&load, 1) == 1 ? load : -1;
 }
 
-std::optional<std::chrono::nanoseconds> busy_time() {
+std::optional<CoreTimes> core_times() {
   std::ifstream file("/proc/stat");
   std::string name;
   std::uint64_t user = 0, nice = 0, system = 0, idle = 0, waits = 0, interrupts = 0, soft = 0, stolen = 0;
   if (!(file >> name >> user >> nice >> system >> idle >> waits >> interrupts >> soft >> stolen)) return {};
-  const std::uint64_t ticks = user + nice + system + interrupts + soft + stolen;
-  return std::chrono::nanoseconds(ticks * 1'000'000'000 /
-                                  std::max<std::uint64_t>(from_system(_SC_CLK_TCK), 1));
+  const std::uint64_t tick_ns = 1'000'000'000 / std::max<std::uint64_t>(from_system(_SC_CLK_TCK), 1);
+  return CoreTimes{.worked = std::chrono::nanoseconds((user + nice + system + interrupts + soft) * tick_ns),
+                   .stolen = std::chrono::nanoseconds(stolen * tick_ns)};
 }
 
 } // namespace parc

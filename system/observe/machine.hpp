@@ -23,8 +23,11 @@ struct Machine {
 // How many threads ran or wanted to, on average over the last minute. Negative: the system does not say.
 [[nodiscard]] double load_average();
 
-// How long its cores have worked since it was started, together, also for others under the same hypervisor.
-// None: the system does not say.
-[[nodiscard]] std::optional<std::chrono::nanoseconds> busy_time();
+// Since it was started, of all its cores together: how long they have worked, and how long others under the
+// same hypervisor had them. None: the system does not say.
+struct CoreTimes {
+  std::chrono::nanoseconds worked{}, stolen{};
+};
+[[nodiscard]] std::optional<CoreTimes> core_times();
 
 } // namespace parc

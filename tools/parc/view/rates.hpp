@@ -23,7 +23,8 @@ struct Look {
   std::chrono::steady_clock::time_point at;
   KernelView view;
   std::unordered_map<std::uint64_t, ThreadTimes> threads; // by process: the main thread
-  // What the cores of the machine have worked, all together, and for the kernel and its programs.
+  // What the cores of the machine have worked, or others under a hypervisor had of them, all together; and
+  // for the kernel and its programs.
   std::uint64_t busy_ns = 0, own_ns = 0;
 };
 

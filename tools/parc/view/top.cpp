@@ -113,7 +113,8 @@ private:
       if (const auto times = times_of(process)) look.threads.emplace(process, *times);
       look.own_ns += worked_ns(process);
     };
-    if (const auto busy = busy_time()) look.busy_ns = static_cast<std::uint64_t>(busy->count());
+    if (const auto cores = core_times())
+      look.busy_ns = static_cast<std::uint64_t>((cores->worked + cores->stolen).count());
     if (look.view.kernel.alive) add(look.view.kernel.pid);
     for (const ProgramView& program : look.view.programs) add(program.counted.pid);
     return look;
