@@ -6,9 +6,11 @@
 #include <arpa/inet.h>
 #include <boost/test/unit_test.hpp>
 #include <csignal>
+#include <cstring>
 #include <fstream>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,14 +33,18 @@ struct Doors {
   }
 };
 
-// Connects as a user who is nobody here, and is not let in: 0.
-int visit_as_another(const std::string& path) {
+// Connects as a user who is nobody here, and is not let in: 0. That user may not search the directories on
+// the way to this one, which is why it is gone to before.
+int visit_as_another(const std::string& directory, const char* name) {
   const pid_t child = fork();
   if (child == 0) {
-    if (setgid(65534) != 0 || setuid(65534) != 0) _exit(2);
-    const Fd socket = visit(path);
+    if (chdir(directory.c_str()) != 0 || setgid(65534) != 0 || setuid(65534) != 0) _exit(2);
+    sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+    std::strncpy(address.sun_path, name, sizeof address.sun_path - 1);
+    const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) _exit(3);
     char answer = 0;
-    _exit(send(socket.get(), "P", 1, MSG_NOSIGNAL) >= 0 && recv(socket.get(), &answer, 1, 0) > 0 ? 1 : 0);
+    _exit(send(socket, "P", 1, MSG_NOSIGNAL) >= 0 && recv(socket, &answer, 1, 0) > 0 ? 1 : 0);
   }
   int status = -1;
   waitpid(child, &status, 0);
@@ -52,13 +58,13 @@ BOOST_FIXTURE_TEST_SUITE(refused, Doors)
 // Their modes keep others away; this is what stands behind them.
 BOOST_AUTO_TEST_CASE(another_user) {
   if (geteuid() != 0) return; // nobody else can be somebody else
-  const std::string dir = hosts[0].runtime_dir(), kernel = dir + "/kernel.sock", link = dir + "/link.sock";
-  BOOST_REQUIRE((chmod(hosts.directory().c_str(), 0711) == 0 && chmod(dir.c_str(), 0711) == 0));
-  for (const std::string& each : {kernel, link}) {
-    BOOST_REQUIRE(chmod(each.c_str(), 0666) == 0);
-    BOOST_TEST(visit_as_another(each) == 0);
+  const std::string dir = hosts[0].runtime_dir();
+  BOOST_REQUIRE(chmod(dir.c_str(), 0711) == 0);
+  for (const char* each : {"kernel.sock", "link.sock"}) {
+    BOOST_REQUIRE(chmod((dir + "/" + each).c_str(), 0666) == 0);
+    BOOST_TEST(visit_as_another(dir, each) == 0);
   }
-  BOOST_REQUIRE((chmod(dir.c_str(), 0700) == 0 && chmod(hosts.directory().c_str(), 0700) == 0));
+  BOOST_REQUIRE(chmod(dir.c_str(), 0700) == 0);
   const std::string why = "it is of user 65534, and this kernel serves user 0 alone";
   BOOST_TEST(logged("turned away who connected: " + why), hosts);
   BOOST_TEST(logged("refused a connection through the link socket: " + why), hosts);
