@@ -283,11 +283,18 @@ BOOST_AUTO_TEST_CASE(one_that_cannot_hear_a_neighbour_is_told) {
   BOOST_TEST(status == 0, job.errors() << hosts); // it says what was not read
 }
 
+// Whether a kernel copies to the memory of programs is what it measured when it began, unless it is told.
 BOOST_AUTO_TEST_CASE(little_memory) {
-  Hosts hosts(2);
+  Hosts hosts(2, {"--cross-memory", "off"});
   for (const char* where : {"a,b", "a:2"})
     for (const char* how : {"exchange", "anybody", "looks", "too_much"})
       check_job(hosts, {"--hosts", where, programs + "little_memory", how});
+}
+
+BOOST_AUTO_TEST_CASE(little_memory_that_the_kernel_reaches) {
+  Hosts hosts(1, {"--cross-memory", "on"});
+  for (const char* how : {"exchange", "anybody", "looks", "in_place"})
+    check_job(hosts, {"-n", "2", programs + "little_memory", how});
 }
 #endif
 
