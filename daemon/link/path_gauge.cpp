@@ -11,6 +11,12 @@ constexpr std::uint32_t samples_both_ways = 16; // since bytes came as well as w
 constexpr std::uint64_t forgetting = 64;        // samples
 constexpr std::uint64_t longest_train = 1u << 30, largest_product_kib = 1u << 20;
 
+// Half a millisecond, but no more headers than are worth it.
+std::uint64_t train_of(std::uint64_t millisecond) {
+  constexpr std::uint64_t few_headers = 32 << 10;
+  return std::min({millisecond, std::max(millisecond / 2, few_headers), longest_train});
+}
+
 } // namespace
 
 bool PathGauge::take(const PathSample& sample) {
@@ -23,12 +29,12 @@ bool PathGauge::take(const PathSample& sample) {
 
   const std::uint64_t millisecond = delivery_rate_ / 1000;
   const std::uint64_t product = delivery_rate_ * sample.min_rtt_us / 1'000'000;
-  limits_.train = static_cast<std::uint32_t>(std::min(millisecond, longest_train));
+  limits_.train = static_cast<std::uint32_t>(train_of(millisecond));
   limits_.delay_product_kib = static_cast<std::uint32_t>(std::min(product / 1024, largest_product_kib));
   limits_.unsent = static_cast<std::uint32_t>(
-      std::clamp<std::uint64_t>(millisecond, least_unsent / sample.streams, most_unsent));
+      std::clamp<std::uint64_t>(millisecond / 2, least_unsent / sample.streams, most_unsent));
 
-  // Where the way back is full too, acknowledgements wait there and come in clumps: a limit would cost
+  // Where the way back is full too, acknowledgements wait there and come in clumps: a tight limit would cost
   // throughput.
   if (sample.bytes_in - std::exchange(bytes_in_, sample.bytes_in) > sample_every / 2)
     both_ways_ = samples_both_ways;
@@ -36,8 +42,9 @@ bool PathGauge::take(const PathSample& sample) {
     --both_ways_;
   const std::uint64_t varies =
       delivery_rate_ * std::min(sample.rtt_variation_us, sample.min_rtt_us) / 1'000'000;
-  const std::uint64_t flight = product + product / 2 + 2 * varies + millisecond + millisecond / 2;
-  limits_.flight = both_ways_ != 0 ? no_limit : std::max(flight, least_flight / sample.streams);
+  const std::uint64_t one_way = product + product / 2 + 2 * varies + millisecond / 4 * 3;
+  const std::uint64_t flight = both_ways_ != 0 ? 2 * one_way + 8 * millisecond : one_way;
+  limits_.flight = std::max(flight, least_flight / sample.streams);
   return true;
 }
 

@@ -29,7 +29,7 @@ class PathGauge {
 public:
   static constexpr std::uint64_t sample_every = 128 << 10; // bytes
   static constexpr std::uint32_t least_unsent = 64 << 10, most_unsent = 4 << 20;
-  static constexpr std::uint64_t least_flight = 128 << 10, no_limit = std::uint64_t{1} << 40;
+  static constexpr std::uint64_t least_flight = 64 << 10;
 
   // False: nothing is known yet.
   bool take(const PathSample& sample);

@@ -16,7 +16,7 @@ constexpr std::uint64_t turn_bytes = 256 << 10, least_turn_bytes = 64 << 10;
 constexpr std::uint32_t retransmits_of_dead = 2; // without an answer, each twice as late as the one before
 constexpr std::size_t iovecs_at_once = 64;
 // Under way over a path that is not known yet, and never more over one that nobody else measures.
-constexpr std::uint64_t first_flight = 512 << 10, most_flight = 256 << 20;
+constexpr std::uint64_t first_flight = 512 << 10, least_flight = 128 << 10, most_flight = 256 << 20;
 
 } // namespace
 
@@ -144,7 +144,7 @@ void PeerLink::time_trains() {
   // What there was to send says nothing of a path that has not been full yet.
   was_full_ |= !sample->application_limited;
   if (was_full_ && gauge(*sample))
-    engine_.limit_flight(index_, std::min(gauge_.limits().flight, most_flight));
+    engine_.limit_flight(index_, std::clamp(gauge_.limits().flight, least_flight, most_flight));
 }
 
 bool PeerLink::gauge(PathSample sample) {

@@ -21,13 +21,13 @@ BOOST_AUTO_TEST_CASE(nothing_is_known_of_a_path_without_a_rate) {
   BOOST_TEST(gauge.take(wan()));
 }
 
-BOOST_AUTO_TEST_CASE(a_millisecond_is_a_train_and_what_the_path_holds_is_under_way) {
+BOOST_AUTO_TEST_CASE(what_the_path_holds_is_under_way_and_what_it_takes_in_a_moment) {
   PathGauge gauge;
   gauge.take(wan());
   BOOST_TEST(gauge.limits().train == 12'500u);
   BOOST_TEST(gauge.limits().delay_product_kib == 250'000u / 1024);
   BOOST_TEST(gauge.limits().unsent == PathGauge::least_unsent);
-  BOOST_TEST(gauge.limits().flight == 375'000u + 12'500 + 6'250);
+  BOOST_TEST(gauge.limits().flight == 375'000u + 9'375);
 }
 
 BOOST_AUTO_TEST_CASE(the_bounds_hold_on_the_slowest_and_the_fastest_path) {
@@ -62,15 +62,28 @@ BOOST_AUTO_TEST_CASE(what_the_program_limits_is_forgotten_slowly) {
   BOOST_TEST(gauge.limits().train == 625u);
 }
 
-BOOST_AUTO_TEST_CASE(nothing_limits_the_flight_while_bytes_go_both_ways) {
+// A header for few bytes is not worth it.
+BOOST_AUTO_TEST_CASE(a_train_takes_half_a_millisecond_or_a_whole_one_of_a_slow_path) {
+  const auto train_of = [](std::uint64_t rate) {
+    PathGauge gauge;
+    gauge.take({.delivery_rate = rate, .min_rtt_us = 100});
+    return gauge.limits().train;
+  };
+  BOOST_TEST(train_of(wan_rate) == 12'500u);
+  BOOST_TEST(train_of(50'000'000) == 32u << 10);
+  BOOST_TEST(train_of(125'000'000) == 62'500u);
+}
+
+BOOST_AUTO_TEST_CASE(more_is_under_way_while_bytes_go_both_ways) {
   PathGauge gauge;
   std::uint64_t in = 0;
+  constexpr std::uint64_t one_way = 375'000 + 9'375, both_ways = 2 * one_way + 100'000;
   gauge.take(wan(in += PathGauge::sample_every));
-  BOOST_TEST(gauge.limits().flight == PathGauge::no_limit);
+  BOOST_TEST(gauge.limits().flight == both_ways);
   for (int i = 0; i < 15; ++i) gauge.take(wan(in));
-  BOOST_TEST(gauge.limits().flight == PathGauge::no_limit);
+  BOOST_TEST(gauge.limits().flight == both_ways);
   gauge.take(wan(in));
-  BOOST_TEST(gauge.limits().flight < 400'000u);
+  BOOST_TEST(gauge.limits().flight == one_way);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
