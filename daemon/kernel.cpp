@@ -131,6 +131,7 @@ Kernel::Kernel(World world)
   idle_policy_ = std::make_unique<IdlePolicy>(
       loop_.events(), world_.scheduling, std::chrono::microseconds(world_.config.spin_us),
       IdlePolicy::Needs{.spinning = [this] { return sessions_->any_spinning(); },
+                        .bursts = [this] { return sessions_->any_in_burst(); },
                         .asks = [this] { return engine_.asks_programs(); },
                         .ready = [this] { return prepare_to_sleep(); },
                         .announce_sleep = [this] { sessions_->announce_sleep(); },

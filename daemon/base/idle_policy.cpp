@@ -20,6 +20,8 @@ constexpr std::uint32_t looks_a_yield = 8;
 // goes from one call to the next; where it does not, it is left out for up to so many rests.
 constexpr auto linger_time = 50us;
 constexpr std::uint32_t most_missed = 64;
+// What is asked for first goes at once; what comes behind it in such a time goes together.
+constexpr timespec nap_time{0, 20'000};
 
 } // namespace
 
@@ -30,6 +32,7 @@ IdlePolicy::IdlePolicy(event_base* base, SchedulingClass& scheduling, std::chron
 void IdlePolicy::after(std::uint64_t work) {
   ++counters_.turns;
   if (work != 0) {
+    if (std::exchange(napped_, false)) missed_naps_ = 1;
     if (lingers_) missed_ = 1;
     idle_ = lingers_ = false;
     give_way();
@@ -51,6 +54,7 @@ bool IdlePolicy::poll() {
     if (std::exchange(told_, false) || ++looks_ % looks_a_yield == 0) yield(now);
     return true;
   }
+  if (napped_ || (without_naps_ == 0 && needs_.bursts())) return nap();
   if (without_lingering_ != 0 || needs_.asks()) return lingers_ = false;
   if (now - idle_since_ < linger_time) return lingers_ = true;
   if (std::exchange(lingers_, false)) {
@@ -58,6 +62,19 @@ bool IdlePolicy::poll() {
     missed_ = std::min(missed_ * 2, most_missed);
   }
   return false;
+}
+
+bool IdlePolicy::nap() {
+  if (std::exchange(napped_, false)) {
+    without_naps_ = missed_naps_;
+    missed_naps_ = std::min(missed_naps_ * 2, most_missed);
+    return false;
+  }
+  napped_ = true;
+  ++counters_.naps;
+  scheduling_.enter_reacting();
+  clock_nanosleep(CLOCK_MONOTONIC, 0, &nap_time, nullptr);
+  return true;
 }
 
 void IdlePolicy::yield(Clock::time_point now) {
@@ -91,6 +108,7 @@ void IdlePolicy::sleep() {
   ++counters_.sleeps;
   if (without_polling_ != 0) --without_polling_;
   if (without_lingering_ != 0) --without_lingering_;
+  if (without_naps_ != 0) --without_naps_;
   scheduling_.enter_reacting();
   event_base_loop(base_, EVLOOP_ONCE);
   realtime_since_ = Clock::now();

@@ -242,6 +242,7 @@ std::uint64_t Session::take_requests(std::uint64_t most) {
     // Behind what it has brought about (Ring::nothing_unread).
     if (open()) header.request_head.store(head_, std::memory_order_release);
   }
+  if (taken == 1) ++asked_singly_;
   return taken + copied;
 }
 
@@ -284,6 +285,7 @@ void Session::finished(Cookie cookie, const protocol::Outcome& outcome) {
   Slot& slot = slots_[number];
   if (!slot.busy || !cookie.is_of(slot.generation)) return;
   const bool read = shm::is_read(number), awaits_memory = slot.late && outcome.claim != 0;
+  if (read) asked_singly_ = 0;
   --(read ? reads_ : writes_);
   if (read && !slot.probes && !awaits_memory && outcome.fault == protocol::Fault::none &&
       slot.with != shm::With::rendezvous)

@@ -33,6 +33,7 @@ public:
           const Sessions::Member& member, Fd from_program, Fd to_program, Sessions::Ended ended);
 
   static constexpr std::uint64_t requests_a_turn = 64;
+  static constexpr std::uint32_t singles_of_burst = 5;
   // What the program asked for before it went: an abort may stand behind a full ring. Nobody takes another
   // turn for it, and it is never more than the ring holds.
   static constexpr std::uint64_t last_requests = shm::request_slots;
@@ -55,6 +56,8 @@ public:
 
   [[nodiscard]] bool open() const { return state_ != State::over; }
   [[nodiscard]] bool spinning();
+  // It asks again and again, and does not do so for what it is told.
+  [[nodiscard]] bool in_burst() const { return asked_singly_ >= singles_of_burst; }
   [[nodiscard]] std::uint32_t core_word() const; // as in shm/layout.hpp
   [[nodiscard]] bool has_requests() const;
   // It rings with every request from now on. False: it has made one, or polls.
@@ -184,6 +187,7 @@ private:
   bool listened_to_ = false, telling_ = false, unpublished_ = false;
   bool counted_ = false; // as attached
   std::uint32_t quiet_turns_ = 0;
+  std::uint32_t asked_singly_ = 0; // requests that came one at a time, since a read of it was answered
   bool completed_ = false;  // something the program may sleep for
   bool progressed_ = false; // something it sleeps for only if it watches
 };

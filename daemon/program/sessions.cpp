@@ -120,6 +120,10 @@ bool Sessions::ring() {
   return told;
 }
 
+bool Sessions::any_in_burst() const {
+  return std::ranges::any_of(listened_to_, &Session::in_burst);
+}
+
 bool Sessions::any_spinning() {
   return std::ranges::any_of(listened_to_, &Session::spinning);
 }

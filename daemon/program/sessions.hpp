@@ -74,6 +74,7 @@ public:
   [[nodiscard]] int better_core(int here) const;
   bool ring(); // after each step: wakes programs for whom something was completed; any?
   [[nodiscard]] bool any_spinning();
+  [[nodiscard]] bool any_in_burst() const;
   [[nodiscard]] bool any_requests() const;
   void announce_sleep();
   void announce_awake();
