@@ -23,6 +23,7 @@ namespace parc::daemon {
 namespace {
 
 constexpr std::uint64_t turns_unseen = 512; // between two publications while nothing sleeps
+constexpr std::uint64_t long_work = 32 << 10; // bytes over links in a turn
 constexpr double displaced_look_s = 1;      // whether the last job is over
 constexpr double last_words_s = 0.05;
 constexpr double longest_farewell_s = 7; // of a shutdown: ranks have two seconds, or twice two, to end
@@ -279,16 +280,19 @@ void Kernel::run() {
 // that was made without a bell is there before the message that wakes this kernel.
 std::uint64_t Kernel::turn() {
   std::uint64_t work = end_step(sessions_->take_requests());
-  if (const std::uint64_t read = end_step(peers_->read()); read != 0)
-    work += read + end_step(sessions_->take_requests()); // what came meanwhile need not wait for another turn
+  std::uint64_t moved = end_step(peers_->read());
+  if (moved != 0)
+    work += end_step(sessions_->take_requests()); // what came meanwhile need not wait for another turn
   if (engine_.copies_long()) choose_core();
   work += end_step(engine_.copy());
-  work += end_step(peers_->write());
-  return work;
+  moved += end_step(peers_->write());
+  if (moved >= long_work) choose_core();
+  return work + moved;
 }
 
-// What copies for long must not take the core of a program that computes, where another one rests. Looked at
-// now and then in a row of such copies.
+// What copies, encrypts and sends for long must not take the core of a program that computes, where another
+// is free: at real-time priority the system wakes this where it was, whoever runs there. Looked at now and
+// then in a row of such turns.
 void Kernel::choose_core() {
   constexpr std::uint64_t turns_between = 16;
   const std::uint64_t turns = idle_policy_->counters().turns;

@@ -2,10 +2,10 @@
 #include "daemon/program/sessions.hpp"
 
 #include "daemon/program/session.hpp"
+#include "system/core.hpp"
 #include "system/identity.hpp"
 
 #include <algorithm>
-#include <bitset>
 #include <utility>
 
 namespace parc::daemon {
@@ -129,19 +129,13 @@ bool Sessions::any_spinning() {
 }
 
 int Sessions::better_core(int here) const {
-  constexpr int most = 1024; // cores
-  std::bitset<most> rests, computes;
+  CoreSet rests, computes;
   for (const Session* session : listened_to_) {
     const std::uint32_t word = session->core_word();
     const int core = shm::core_in(word);
-    if (core >= 0 && core < most)
-      (shm::rests_in(word) ? rests : computes).set(static_cast<std::size_t>(core));
+    if (is_core(core)) (shm::rests_in(word) ? rests : computes).set(static_cast<std::size_t>(core));
   }
-  if (here < 0 || here >= most || !computes.test(static_cast<std::size_t>(here))) return here;
-  rests &= ~computes;
-  for (int core = 0; core < most; ++core)
-    if (rests.test(static_cast<std::size_t>(core))) return core;
-  return here;
+  return core_to_work_on(here, allowed_cores(), rests, computes);
 }
 
 bool Sessions::any_requests() const {

@@ -69,8 +69,8 @@ public:
   void process_died(std::uint64_t endpoint);
 
   std::uint64_t take_requests(); // the turn's first step
-  // For what copies for long on a core where a program computes, by what programs say that are listened to:
-  // one where a program rests and none computes; else the same.
+  // For what takes a core for long, by what programs say that are listened to: where one rests and none
+  // computes; where none rests, away from where one computes.
   [[nodiscard]] int better_core(int here) const;
   bool ring(); // after each step: wakes programs for whom something was completed; any?
   [[nodiscard]] bool any_spinning();

@@ -31,6 +31,18 @@ BOOST_AUTO_TEST_CASE(who_has_moved_may_run_where_it_could_before) {
   });
 }
 
+BOOST_AUTO_TEST_CASE(long_work_goes_where_somebody_rests_or_away_from_who_computes) {
+  const CoreSet all(0b1111), none;
+  BOOST_TEST(core_to_work_on(1, all, none, none) == 1);
+  BOOST_TEST(core_to_work_on(1, all, CoreSet(0b0100), none) == 2);
+  BOOST_TEST(core_to_work_on(3, all, CoreSet(0b1100), none) == 3);
+  BOOST_TEST(core_to_work_on(1, all, none, CoreSet(0b0011)) == 2);
+  BOOST_TEST(core_to_work_on(1, all, CoreSet(0b0100), CoreSet(0b0111)) == 3); // one rests where one computes
+  BOOST_TEST(core_to_work_on(1, all, none, all) == 1);
+  BOOST_TEST(core_to_work_on(1, CoreSet(0b0011), CoreSet(0b0100), CoreSet(0b0010)) == 0);
+  BOOST_TEST(core_to_work_on(-1, all, all, none) == -1);
+}
+
 BOOST_AUTO_TEST_CASE(where_it_may_not_run_it_does_not_go) {
   in_a_thread([] {
     const int here = current_core();
