@@ -187,11 +187,17 @@ void LinkStreams::count_streams(const protocol::Link& link, Loop::Time now) {
   count_.take({.seconds = std::chrono::duration<double>(now - looked_at_).count(),
                .bytes = bytes,
                .backlog = !link.asked.empty() || !link.ready.empty(),
+               .held_up = held_up(),
                .rtt_us = first_->lowest_rtt_us(),
                .streams = used() -
                           static_cast<unsigned>(std::ranges::count_if(subflows_, [this](const Subflow& each) {
                             return !each.retired_at && of(each).peer_retired;
                           }))});
+}
+
+bool LinkStreams::held_up() const {
+  return first_->held_up() ||
+         std::ranges::any_of(subflows_, [](const Subflow& each) { return each.connection->held_up(); });
 }
 
 unsigned LinkStreams::used() const {

@@ -63,6 +63,7 @@ private:
   void use(unsigned all);
   void retire(Subflow& subflow, bool retired);
   void pause(bool longer);
+  [[nodiscard]] bool held_up() const;
   [[nodiscard]] unsigned used() const;
   [[nodiscard]] bool is_over(const Subflow& subflow, Loop::Time now) const;
   [[nodiscard]] const protocol::Subflow& of(const Subflow& subflow) const;

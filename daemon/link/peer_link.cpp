@@ -36,6 +36,7 @@ LinkWay PeerLink::way() const {
 
 void PeerLink::take(const PathReport& report) {
   rtt_us_ = report.rtt_us;
+  held_up_ = report.held_up;
   const std::uint32_t lowest = report.sample.min_rtt_us;
   if (lowest != 0 && lowest != UINT32_MAX) lowest_rtt_us_ = lowest; // of some minutes
 }

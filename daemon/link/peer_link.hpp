@@ -53,6 +53,7 @@ public:
   [[nodiscard]] HostSession& session() const { return session_; } // while it is open
   [[nodiscard]] std::uint32_t rtt_us() const { return rtt_us_; }  // as last measured
   [[nodiscard]] std::uint32_t lowest_rtt_us() const { return lowest_rtt_us_; }
+  [[nodiscard]] bool held_up() const { return held_up_; } // PathReport's, as last measured
   // Whether its stream knows what the path is like. Where it does not, its owner asks the other side.
   [[nodiscard]] bool is_measured() const { return open() && stream_->path().has_value(); }
   void took_round_trip(std::chrono::microseconds time);
@@ -84,6 +85,7 @@ private:
   bool resumed_ = false;
   const bool encrypted_;
   std::uint32_t rtt_us_ = 0, lowest_rtt_us_ = 0; // 0: not measured yet
+  bool held_up_ = true;
   std::uint64_t bytes_heard_ = 0;
   std::uint64_t bytes_to_measure_ = 0;
   PathGauge gauge_;

@@ -25,7 +25,7 @@ unsigned more_than(unsigned streams) {
 
 void StreamCount::enter(Stage next) {
   stage_ = next;
-  stage_s_ = 0;
+  stage_s_ = held_up_s_ = 0;
   bytes_ = 0;
 }
 
@@ -42,6 +42,7 @@ unsigned StreamCount::take(const StreamSample& sample) {
     return wanted_;
   }
   stage_s_ += sample.seconds;
+  if (sample.held_up) held_up_s_ += sample.seconds;
   switch (stage_) {
   case Stage::growing:
     if (sample.streams < wanted_) { // they may not come
@@ -76,7 +77,8 @@ void StreamCount::judge(double rate) {
     best_rate_ = rate;
     best_ = wanted_;
   }
-  const bool more = failures_ < most_failures && wanted_ < most;
+  const bool fills = held_up_s_ < stage_s_ / 2;
+  const bool more = !fills && failures_ < most_failures && wanted_ < most;
   wanted_ = more ? std::min(most, more_than(wanted_)) : best_;
   if (!more) failures_ = 0;
   if (!more && wanted_ != settled_at_) settled_s_ = least_settled_s;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How many streams a link should have: one on a short path, and on a long one twice as many as before while
 // that brings a tenth more, or twice as many again do. (A connection is fast until it loses its first packet:
-// what one brought then says little of what it will bring.) Pure: no clock, no socket.
+// what one brought then says little of what it will bring.) Those that fill the path as they are need no
+// others: that they are held up by their windows is what others would mend. Pure: no clock, no socket.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,7 @@ struct StreamSample {
   double seconds = 0;       // since the last one
   std::uint64_t bytes = 0;  // acknowledged in that time
   bool backlog = false;     // there was more to send
+  bool held_up = true;      // by a window of one of them
   std::uint32_t rtt_us = 0; // the path's lowest; 0: not known
   unsigned streams = 1;     // that there are
 };
@@ -44,6 +46,7 @@ private:
   unsigned settled_at_ = 0;
   double idle_s_ = 0;
   std::uint64_t bytes_ = 0;
+  double held_up_s_ = 0; // of the stage
 };
 
 } // namespace parc::daemon

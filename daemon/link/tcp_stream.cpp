@@ -80,6 +80,7 @@ std::optional<PathReport> TcpStream::path() const {
                  .rtt_variation_us = info.tcpi_rttvar},
       .rtt_us = info.tcpi_rtt,
       .waits = info.tcpi_unacked != 0 || info.tcpi_notsent_bytes != 0,
+      .held_up = info.tcpi_notsent_bytes != 0 || info.tcpi_unacked >= info.tcpi_snd_cwnd,
       .retransmits = info.tcpi_retransmits,
       .silence = std::chrono::milliseconds(std::min(info.tcpi_last_data_recv, info.tcpi_last_ack_recv))};
 }

@@ -18,12 +18,14 @@ constexpr std::uint32_t long_rtt_us = 50'000;
 struct Path {
   std::function<double(unsigned)> rate;
   std::uint32_t rtt_us = long_rtt_us;
+  bool held_up = true;
   StreamCount count;
   unsigned run(double seconds, bool backlog = true) {
     for (double s = 0; s < seconds; s += tick_s)
       count.take({.seconds = tick_s,
                   .bytes = backlog ? static_cast<std::uint64_t>(rate(count.wanted()) * tick_s) : 0,
                   .backlog = backlog,
+                  .held_up = held_up,
                   .rtt_us = rtt_us,
                   .streams = count.wanted()});
     return count.wanted();
@@ -59,6 +61,14 @@ BOOST_AUTO_TEST_CASE(more_are_made_while_they_bring_more) {
   BOOST_TEST(policed.run(8) == 5u);
   Path clean{.rate = alone, .count = {}};
   BOOST_TEST(clean.run(8) == 1u);
+}
+
+// One that is not held up by its window fills the path: others would only begin slowly beside it.
+BOOST_AUTO_TEST_CASE(those_that_fill_the_path_need_no_others) {
+  Path path{.rate = each_its_own, .held_up = false, .count = {}};
+  for (int i = 0; i < 600; ++i) BOOST_TEST(path.run(tick_s) == 1u);
+  path.held_up = true; // it loses packets now
+  BOOST_TEST(path.run(60) == StreamCount::most);
 }
 
 BOOST_AUTO_TEST_CASE(what_is_idle_needs_one) {
