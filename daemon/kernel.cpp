@@ -22,9 +22,9 @@
 namespace parc::daemon {
 namespace {
 
-constexpr std::uint64_t turns_unseen = 512; // between two publications while nothing sleeps
+constexpr std::uint64_t turns_unseen = 512;   // between two publications while nothing sleeps
 constexpr std::uint64_t long_work = 32 << 10; // bytes over links in a turn
-constexpr double displaced_look_s = 1;      // whether the last job is over
+constexpr double displaced_look_s = 1;        // whether the last job is over
 constexpr double last_words_s = 0.05;
 constexpr double longest_farewell_s = 7; // of a shutdown: ranks have two seconds, or twice two, to end
 

@@ -34,8 +34,8 @@ using CoreSet = std::bitset<CPU_SETSIZE>;
   return cores;
 }
 
-// For what works for long and is on `here`: where somebody rests and nobody computes; where nobody rests, away
-// from who computes.
+// For what works for long and is on `here`: where somebody rests and nobody computes; where nobody rests,
+// away from who computes.
 [[nodiscard]] inline int core_to_work_on(int here, const CoreSet& allowed, const CoreSet& rests,
                                          const CoreSet& computes) {
   const CoreSet free = allowed & ~computes, best = rests & free;

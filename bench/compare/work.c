@@ -97,8 +97,8 @@ static double rounds(double (*round)(size_t), size_t size) {
   do {
     begin = now();
     taken[count++] = round(size);
-  } while (is_told_to_go_on((now() < end || (count < least && now() - begin < too_long)) &&
-                            count < most_rounds));
+  } while (
+      is_told_to_go_on((now() < end || (count < least && now() - begin < too_long)) && count < most_rounds));
   return count > 2 ? median(taken + 1, count - 1) : taken[count - 1];
 }
 

@@ -48,8 +48,8 @@ private:
   void yield(Clock::time_point now);
   void give_way();
   [[nodiscard]] bool nap(); // false: the one before found nothing, or they do not pay
-  void look();  // runs the callbacks of ready descriptors, without waiting
-  void sleep(); // blocks until one is ready
+  void look();              // runs the callbacks of ready descriptors, without waiting
+  void sleep();             // blocks until one is ready
 
   event_base* base_;
   SchedulingClass& scheduling_;
@@ -66,7 +66,7 @@ private:
   bool napped_ = false;
   std::uint32_t without_naps_ = 0; // rests for which they are left out
   std::uint32_t missed_naps_ = 1;  // rests without one after it found nothing; doubles
-  std::uint32_t missed_ = 1; // rests without lingering after it found nothing; doubles
+  std::uint32_t missed_ = 1;       // rests without lingering after it found nothing; doubles
   Counters counters_;
 };
 

@@ -188,8 +188,8 @@ private:
   bool counted_ = false; // as attached
   std::uint32_t quiet_turns_ = 0;
   std::uint32_t asked_singly_ = 0; // requests that came one at a time, since a read of it was answered
-  bool completed_ = false;  // something the program may sleep for
-  bool progressed_ = false; // something it sleeps for only if it watches
+  bool completed_ = false;         // something the program may sleep for
+  bool progressed_ = false;        // something it sleeps for only if it watches
 };
 
 } // namespace parc::daemon
