@@ -125,8 +125,12 @@ def _parc(setting, peer, way):
         commands.append(setting.on("a" if place.loopback else name, [parcd, "--name", name, *where, *options], environments[name]))
     hosts = ",".join(f"{name}:{2 // len(names)}" for name in names)
     on_first = lambda command: setting.on("a", command, environments[names[0]])  # noqa: E731
+    sockets = [work / f"run-{name}" / "kernel.sock" for name in names]
+    for socket in sockets:
+        socket.unlink(missing_ok=True)
     with open(work / "parcd.said", "w+") as said, _daemons(commands, said) as kernels:
         try:
+            _until(lambda: all(socket.exists() for socket in sockets), "parcd")  # parc run would start one of its own
             _until(lambda: _answers(on_first([parc, "run", "--hosts", hosts, "true"])), "parcd")
         except Failed as failed:
             raise Failed(f"{failed}: {(work / 'parcd.said').read_text().strip()[-200:]}") from None
