@@ -37,7 +37,7 @@ struct PathReport {
   PathSample sample; // but for the bytes that came in
   std::uint32_t rtt_us = 0;
   bool waits = false;                  // something is not acknowledged, or not sent yet
-  bool held_up = true;                 // its window is used up, or the receiver's: the path may hold more
+  bool held_up = true;                 // a window is used up, and nothing queues: the path may hold more
   std::uint32_t retransmits = 0;       // without an answer, each twice as late as the one before
   std::chrono::milliseconds silence{}; // since the other host gave a sign of life
 };

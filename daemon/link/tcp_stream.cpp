@@ -28,6 +28,13 @@ bool tcp_info_of(int fd, tcp_info& info) {
   return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0;
 }
 
+// Where packets queue on the path it is full, whatever its window is.
+bool is_held_up(const tcp_info& info) {
+  const std::uint64_t with_queue = std::uint64_t{info.tcpi_min_rtt} * 3 / 2;
+  return info.tcpi_rtt < with_queue &&
+         (info.tcpi_notsent_bytes != 0 || info.tcpi_unacked >= info.tcpi_snd_cwnd);
+}
+
 bool set_congestion(int fd, std::string_view name) {
   return setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name.data(), static_cast<socklen_t>(name.size())) == 0;
 }
@@ -80,7 +87,7 @@ std::optional<PathReport> TcpStream::path() const {
                  .rtt_variation_us = info.tcpi_rttvar},
       .rtt_us = info.tcpi_rtt,
       .waits = info.tcpi_unacked != 0 || info.tcpi_notsent_bytes != 0,
-      .held_up = info.tcpi_notsent_bytes != 0 || info.tcpi_unacked >= info.tcpi_snd_cwnd,
+      .held_up = is_held_up(info),
       .retransmits = info.tcpi_retransmits,
       .silence = std::chrono::milliseconds(std::min(info.tcpi_last_data_recv, info.tcpi_last_ack_recv))};
 }
