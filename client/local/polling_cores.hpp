@@ -4,6 +4,8 @@
 // other cores: it counts who wants to run.
 #pragma once
 
+#include "system/core.hpp"
+
 #include <array>
 #include <cstdint>
 #include <sched.h>
@@ -28,7 +30,6 @@ public:
   }
 
 private:
-  [[nodiscard]] static bool is_core(int core) { return core >= 0 && core < CPU_SETSIZE; }
   [[nodiscard]] std::uint32_t& on(int core) { return others_[static_cast<std::size_t>(core)]; }
   [[nodiscard]] std::uint32_t on(int core) const { return others_[static_cast<std::size_t>(core)]; }
   std::array<std::uint32_t, CPU_SETSIZE> others_{};
