@@ -47,7 +47,7 @@ private:
   [[nodiscard]] bool poll();
   void yield(Clock::time_point now);
   void give_way();
-  [[nodiscard]] bool nap(); // false: the one before found nothing, or they do not pay
+  [[nodiscard]] bool nap(); // false: the one before found nothing
   void look();              // runs the callbacks of ready descriptors, without waiting
   void sleep();             // blocks until one is ready
 
