@@ -99,6 +99,15 @@ BOOST_AUTO_TEST_CASE(fortran) {
   for (const char* program : {"fortran_mpif", "fortran_mpi"}) compare({program, 3, 2});
 }
 
+// Over parc, an image is also read while it computes, for as long as that takes.
+BOOST_AUTO_TEST_CASE(coarrays) {
+  compare({"coarrays", 4, 1});
+  compare({"coarrays", 3, 2});
+  Hosts hosts(2);
+  for (const std::size_t on_hosts : {1u, 2u})
+    output_of(hosts, by_parc, {"coarrays", 3, on_hosts, {"computing"}});
+}
+
 BOOST_AUTO_TEST_CASE(python) {
   compare({"objects.py", 2, 1});
   compare({"objects.py", 3, 2, {"window"}});
