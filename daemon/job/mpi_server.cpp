@@ -170,7 +170,8 @@ void MpiServer::hear(std::string_view line) {
   if (const auto abort = numbers_behind("abort", line); abort.size() == 2) {
     in_mpi_.erase(abort[0]); // it has said how the job is to end
     const int status = abort[1] & 0xff;
-    events_.aborted(abort[0], status == 0 ? 1 : status); // it is no success
+    // 0 is what coarray programs that end by STOP say, but what an exit status cannot tell from it is none.
+    events_.aborted(abort[0], status == 0 && abort[1] != 0 ? 1 : status);
   }
   if (const auto spawn = numbers_behind("spawn", line); spawn.size() > 2) {
     const auto natural = [](std::int32_t number) { return static_cast<std::uint64_t>(std::max(number, 0)); };

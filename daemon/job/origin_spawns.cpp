@@ -154,7 +154,8 @@ void JobOrigin::warn_of_spawned(const std::string& text) {
 
 // Ranks of MPI are connected with those that spawned them, which wait for them as for each other.
 void JobOrigin::fail_spawner(const Verdict& verdict) {
-  if (!plan_.program.mpi || verdict.status == 0 || !spawner_ || !spawner_->answered) return;
+  const bool ended_well = verdict.status == 0 && verdict.text.empty(); // MPI_Abort may say 0
+  if (!plan_.program.mpi || ended_well || !spawner_ || !spawner_->answered) return;
   loop_.after_step([&jobs = jobs_, root = spawner_->root, verdict] {
     JobOrigin* const at = jobs.origin(root);
     if (at == nullptr || at->stage_ != Stage::running) return;

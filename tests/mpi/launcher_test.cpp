@@ -196,6 +196,8 @@ BOOST_FIXTURE_TEST_CASE(events_reach_ranks_of_all_hosts, Two) {
 BOOST_FIXTURE_TEST_CASE(who_aborts_ends_the_job, Two) {
   Process job = hosts.run({"--mpi", "-n", "4", "--hosts", "a:2,b:2", PARC_MPI_PROGRAMS "/aborting"});
   check_end(job, 17, "rank 1 on host a called MPI_Abort");
+  Process well = hosts.run({"--mpi", "-n", "4", "--hosts", "a:2,b:2", PARC_MPI_PROGRAMS "/aborting", "0"});
+  check_end(well, 0, "rank 1 on host a called MPI_Abort");
 }
 
 BOOST_FIXTURE_TEST_CASE(who_leaves_early_ends_the_job, Two) {
