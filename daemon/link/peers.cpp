@@ -365,7 +365,8 @@ std::vector<std::int32_t> Peers::near_links() const {
   for (const auto& [identity, session] : sessions_.all())
     if (session->is_near() && serves(session->use(), keys_.use)) near.push_back(session.get());
   const auto distance = [](const HostSession* each) {
-    return std::pair(each->connection() == nullptr, each->lowest_rtt_us() - 1); // not known: far
+    const bool is_up = each->connection() != nullptr && !each->doubted();
+    return std::pair(!is_up, each->lowest_rtt_us() - 1); // not known: far
   };
   std::ranges::sort(near, {}, distance);
   if (near.size() > most_asked) near.resize(most_asked);

@@ -35,8 +35,15 @@ void Relays::begin(Links links) {
 
 Result<std::unique_ptr<Stream>> Relays::dial(const Address& to, KeyUse use) {
   if (!to.relayed()) return under_.dial(to, use);
-  if (to.relay_target().via.empty())
-    return std::unique_ptr<Stream>(std::make_unique<RelayedStream>(*this, to, links_.all()));
+  const Address::RelayTarget target = to.relay_target();
+  if (target.via.empty()) {
+    std::vector<std::int32_t> links = links_.all();
+    std::erase_if(links, [&](std::int32_t link) { // it has a link to itself that may be dead
+      return target.identity != 0 ? links_.identity(link) == drawn_identity(target.identity)
+                                  : links_.name(link) == target.name;
+    });
+    return std::unique_ptr<Stream>(std::make_unique<RelayedStream>(*this, to, std::move(links)));
+  }
   auto stream = std::make_unique<RelayedStream>(*this, to, std::vector<std::int32_t>());
   reach(*stream);
   return std::unique_ptr<Stream>(std::move(stream));

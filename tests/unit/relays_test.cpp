@@ -236,8 +236,18 @@ BOOST_AUTO_TEST_CASE(what_nobody_takes_is_not_kept) {
 }
 
 // Its own connection over a link that is full of what it relays has its turn, too.
+// A link to it may be up and lead nowhere any more: that is why a relay is sought.
+BOOST_AUTO_TEST_CASE(a_kernel_is_not_asked_to_relay_to_itself) {
+  for (const Address& itself : {relayed_address(3, "z"), relayed_address(0, "x")}) {
+    const auto stream = relays.dial(itself, KeyUse::link).value();
+    settle();
+    BOOST_TEST(stream->opened() == ENETUNREACH);
+  }
+  BOOST_TEST(streams.empty());
+}
+
 BOOST_AUTO_TEST_CASE(a_relay_that_is_an_end) {
-  const auto stream = relays.dial(relayed_address(3, "x"), KeyUse::link).value();
+  const auto stream = relays.dial(relayed_address(4, "y"), KeyUse::link).value();
   settle();
   BOOST_TEST_REQUIRE(stream->opened() == 0);
   fill();
