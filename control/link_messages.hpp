@@ -42,9 +42,10 @@ struct RelayOpen {
   static constexpr Kind kind = Kind::relay_open;
   std::uint64_t stream = 0;
   std::uint64_t to = 0,
-                from = 0;  // identities of kernels; to 0: whoever has that name; from 0: the sender asks
-  std::string name = {};   // of the other end
-  std::uint32_t reach = 0; // 1: where there is no link yet, one is to be made
+                from = 0; // identities of kernels; to 0: whoever has that name; from 0: the sender asks
+  std::string name = {};  // of the other end
+  std::uint32_t reach =
+      0; // 1: [hosts] of who asks says so, and where there is no link yet, one is to be made
   std::uint64_t window = most_relay_window; // that there is room for
   static constexpr auto fields() {
     return std::array{

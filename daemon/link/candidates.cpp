@@ -6,7 +6,7 @@
 namespace parc::daemon {
 namespace {
 
-constexpr unsigned turns_of_relay = 12; // some seconds
+constexpr unsigned turns_of_relay = 4; // a few seconds, where nobody answers
 
 } // namespace
 
@@ -79,7 +79,7 @@ std::optional<Address> Candidates::for_others() const {
   return told != nullptr ? told->address : listens_at();
 }
 
-std::optional<Address> Candidates::dial(unsigned turn, bool by_name) const {
+std::vector<Address> Candidates::places(bool by_name) const {
   std::vector<Address> places;
   for (const Candidate& each : all_)
     if (each.source == Source::resolved) places.push_back(each.address);
@@ -87,12 +87,24 @@ std::optional<Address> Candidates::dial(unsigned turn, bool by_name) const {
   const auto other = !by_name ? listens_at() : met != nullptr ? std::optional(met->address) : std::nullopt;
   if (other && (!by_name || places.empty()) && std::ranges::find(places, *other) == places.end())
     places.push_back(*other);
-  // What is relayed stays so: not before it is clear that nothing else leads there.
-  if (const Candidate* const relay = find(Source::relayed);
-      relay != nullptr && (places.empty() || turn % turns_of_relay == turns_of_relay - 1))
-    return relay->address;
-  if (places.empty()) return std::nullopt;
-  return places[turn % places.size()];
+  return places;
+}
+
+std::optional<Address> Candidates::dial_directly(unsigned turn, bool by_name) const {
+  const std::vector<Address> known = places(by_name);
+  return known.empty() ? std::nullopt : std::optional(known[turn % known.size()]);
+}
+
+std::optional<Address> Candidates::dial(unsigned turn, bool by_name) const {
+  const auto direct = dial_directly(turn, by_name);
+  // Not for a moment without a direct way.
+  if (const auto by = relay(); by && (!direct || turn % turns_of_relay == turns_of_relay - 1)) return by;
+  return direct;
+}
+
+std::optional<Address> Candidates::relay() const {
+  const Candidate* const by = find(Source::relayed);
+  return by != nullptr ? std::optional(by->address) : std::nullopt;
 }
 
 } // namespace parc::daemon

@@ -11,6 +11,7 @@ namespace parc::daemon {
 void HostSessions::call_back(std::uint64_t identity) {
   const HostSession* const session = find(identity);
   if (session == nullptr || stopping_) return;
+  if (session->is_makeshift()) return improve(identity);
   if (!place_of(*session) && !session->candidates().name().empty())
     return look_up(identity, [this, identity](const Result<void>&) { call_back_now(identity); });
   call_back_now(identity);
@@ -23,6 +24,28 @@ void HostSessions::call_back_now(std::uint64_t identity) {
   if (!at || session->candidates().has_answered_at(*at)) return;
   (void)needs_.dial(*at, {.session = identity,
                           .calls_back = true,
+                          .patience_s = double(needs_.config.connect_timeout_s),
+                          .use = session->use()});
+}
+
+// What was not to be had when a relay was asked may be by now, or is from this side: it can dial, and the
+// other one cannot.
+void HostSessions::improve(std::uint64_t identity) {
+  const HostSession* const session = find(identity);
+  if (session == nullptr || stopping_ || !session->is_makeshift()) return;
+  if (!session->candidates().name().empty())
+    return look_up(identity, [this, identity](const Result<void>&) { improve_now(identity); });
+  improve_now(identity);
+}
+
+void HostSessions::improve_now(std::uint64_t identity) {
+  const HostSession* const session = find(identity);
+  if (session == nullptr || stopping_ || !session->is_makeshift()) return;
+  const auto at = session->candidates().dial_directly(
+      session->improvements(), needs_.directory.is_configured(session->candidates().name()));
+  if (!at || !at->is_ip()) return;
+  (void)needs_.dial(*at, {.session = identity,
+                          .improves = true,
                           .patience_s = double(needs_.config.connect_timeout_s),
                           .use = session->use()});
 }
@@ -89,7 +112,6 @@ void HostSessions::dial_subflow(std::uint64_t identity, std::uint32_t number) {
   HostSession* const session = look(identity);
   if (session == nullptr || session->identity().number != number) return;
   const auto at = session->connection() != nullptr ? session->connection()->peer_address() : std::nullopt;
-  if (!at || stopping_ || !session->streams().may_dial())
     return session->streams().dial_ended(error(ENOTCONN, "the link is down"));
   const Result<void> dialed = needs_.dial(*at, {.session = identity,
                                                 .patience_s = session->patience_s(),

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <spdlog/spdlog.h>
 
 namespace parc::daemon {
@@ -23,7 +24,8 @@ constexpr unsigned dials_before_doubling = 4;
 // A kernel listens as long as it lives where it says so, and tries, too: a host that refuses for so long has
 // none any more.
 constexpr auto longest_refusal = 1s;
-constexpr double first_pulse_s = 0.05; // tells the round trip
+constexpr double first_improvement_s = 2, longest_improvement_s = 512; // pauses between two tries
+constexpr double first_pulse_s = 0.05;                                 // tells the round trip
 constexpr double longest_pulse_s = 5, beats_of_timeout = 8;
 
 double in_seconds(Loop::Clock::duration time) {
@@ -41,6 +43,13 @@ HostSession::HostSession(Loop& loop, Identity identity, std::uint32_t link, std:
               ++dials_;
               events_.dial();
             }),
+      improve_(loop,
+               [this] {
+                 if (!is_makeshift()) return;
+                 ++improvements_;
+                 events_.improve();
+                 improve_later();
+               }),
       end_(loop,
            [this] {
              const std::uint64_t heard = streams_.bytes_heard();
@@ -60,9 +69,22 @@ void HostSession::carried(PeerLink& by, std::uint64_t carrier, bool dialed) {
   near_ = by.way() != LinkWay::Relay;
   doubted_ = dialing_ = false;
   dial_.cancel();
+  improvements_ = 0;
+  improve_later();
   begin_pulse();
   streams_.carried(by, dialed);
   sent();
+}
+
+bool HostSession::is_makeshift() const {
+  return connection_ != nullptr && connection_->is_makeshift();
+}
+
+void HostSession::improve_later() {
+  if (is_makeshift())
+    improve_.set(std::min(first_improvement_s * std::exp2(improvements_), longest_improvement_s));
+  else
+    improve_.cancel();
 }
 
 void HostSession::begin_pulse() {

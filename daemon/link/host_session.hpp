@@ -2,6 +2,7 @@
 // What this kernel knows of one other, beyond the connection that carries it at the moment. When that ends,
 // or the path under it seems dead, others are tried with growing pauses. The other kernel is given up when
 // there was no sign of life for link_timeout, or when its host answers for a second that no kernel is there.
+// While a third kernel relays for want of another way, a direct one is tried now and then.
 //
 // It makes no connection itself: it says when one should be tried.
 #pragma once
@@ -34,6 +35,7 @@ public:
   };
   struct Events {
     std::function<void()> dial;         // tries once; dial_ended() follows
+    std::function<void()> improve;      // tries once beside the connection, where no other kernel relays
     std::function<void(Error)> give_up; // may be called from inside any call of this; the session stays
     std::function<void(std::uint64_t number)> ping; // pong() follows, where the other kernel lives
     std::function<void(Error)> silent;              // its connection is to be closed
@@ -63,8 +65,10 @@ public:
   [[nodiscard]] std::uint32_t link() const { return link_; }         // in the engine
   [[nodiscard]] PeerLink* connection() const { return connection_; } // none: parted
   [[nodiscard]] bool is_near() const { return near_; }               // nobody relayed the last one
-  [[nodiscard]] std::uint64_t carrier() const { return carrier_; }   // the number of the last one
-  [[nodiscard]] LinkStreams& streams() { return streams_; }          // beside that
+  [[nodiscard]] bool is_makeshift() const; // it has a connection, and a direct one is to take its place
+  [[nodiscard]] unsigned improvements() const { return improvements_; } // tried since that was made
+  [[nodiscard]] std::uint64_t carrier() const { return carrier_; }      // the number of the last one
+  [[nodiscard]] LinkStreams& streams() { return streams_; }             // beside that
   [[nodiscard]] const LinkStreams& streams() const { return streams_; }
   [[nodiscard]] Candidates& candidates() { return candidates_; } // where to dial it
   [[nodiscard]] const Candidates& candidates() const { return candidates_; }
@@ -77,6 +81,7 @@ private:
   void begin_pulse();
   void beat();
   void dial_later();
+  void improve_later();
 
   Loop& loop_;
   Identity identity_;
@@ -101,7 +106,9 @@ private:
   unsigned dials_ = 0;
   unsigned silences_ = 0; // dials that nobody answered
   std::minstd_rand random_;
+  unsigned improvements_ = 0;
   Timer dial_;
+  Timer improve_;
   Timer end_;
   Timer look_;
   Timer pulse_; // of a connection whose path nobody measures

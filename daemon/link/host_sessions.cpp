@@ -190,6 +190,9 @@ HostSession& HostSessions::begin(const PendingLink& link, std::uint32_t number) 
   HostSession::Events events{
       .dial = [this,
                identity = peer.identity] { needs_.loop.after_step([this, identity] { redial(identity); }); },
+      .improve = [this,
+                  identity =
+                      peer.identity] { needs_.loop.after_step([this, identity] { improve(identity); }); },
       .give_up =
           [this, identity = peer.identity](Error why) {
             needs_.loop.after_step([this, identity, why = std::move(why)] { end(identity, why); });

@@ -106,6 +106,8 @@ private:
   // host_redials.cpp
   void call_back(std::uint64_t identity);
   void call_back_now(std::uint64_t identity);
+  void improve(std::uint64_t identity);
+  void improve_now(std::uint64_t identity);
   [[nodiscard]] std::optional<Address> place_of(const HostSession& session) const;
   void redial(std::uint64_t identity);
   void redial_through(std::uint64_t identity, const Result<std::vector<Address>>& tunnel);

@@ -48,6 +48,9 @@ public:
     return open() ? std::optional(stream_->peer()) : std::nullopt;
   }
   [[nodiscard]] LinkWay way() const;
+  [[nodiscard]] bool is_makeshift() const { // nobody has asked for that way
+    return open() && stream_->peer().relayed() && !stream_->is_ordered();
+  }
   [[nodiscard]] bool encrypted() const { return encrypted_; }
   [[nodiscard]] KeyName key() const { return key_; }              // that it was made with
   [[nodiscard]] HostSession& session() const { return session_; } // while it is open

@@ -427,7 +427,8 @@ Verdict Peers::judge(const PendingLink& link) {
   if (link.is_subflow()) return sessions_.judge_subflow(link);
   // Who dials knows whether it needs the connection.
   const HostSession* const session = sessions_.find(peer);
-  const bool carried = session != nullptr && session->connection() != nullptr && !session->doubted();
+  const bool carried = session != nullptr && session->connection() != nullptr && !session->doubted() &&
+                       !(link.purpose().improves && session->is_makeshift());
   if (link.role() == Role::Initiator && (carried || link.purpose().calls_back)) return Verdict::Duplicate;
   for (const auto& other : pending_) {
     if (other.get() == &link || other->identity() != peer || other->is_subflow()) continue;
@@ -462,7 +463,7 @@ bool Peers::adopt(PendingLink& link) {
   if (!index) return false;
   swept_ = false;
   streams_.resume();
-  if (link.purpose().session != 0 && !link.purpose().calls_back) redialed(link, {});
+  if (link.purpose().is_needed()) redialed(link, {});
   dialer_.established(link, static_cast<std::int32_t>(*index));
   return true;
 }
@@ -477,6 +478,7 @@ void Peers::refused(const PendingLink& link) {
         error(why.code, "refused a connection from {}: {}", link.peer_address().host(), in_short(why.code)));
   }
   if (link.purpose().calls_back) return sessions_.called_back(link);
+  if (link.purpose().improves) return;
   if (link.purpose().subflow_of != 0) return sessions_.subflow_failed(link, why);
   if (link.purpose().session != 0) return redialed(link, why);
   dialer_.refused(link, why);
@@ -492,7 +494,7 @@ void Peers::failed(const PendingLink& link, bool was_refused, const Error& why) 
                                error(why.code, "dropped a connection: {}", in_short(why.code)));
     else if (link.purpose().subflow_of != 0)
       sessions_.subflow_failed(link, why);
-    else if (link.purpose().session != 0 && !link.purpose().calls_back)
+    else if (link.purpose().is_needed())
       redialed(link, why);
     else
       dialer_.failed(link, why);

@@ -28,9 +28,12 @@ public:
     std::uint64_t session = 0;    // the identity of the other kernel
     bool met = false;             // there before
     bool calls_back = false;      // only to see that it answers there
+    bool improves = false;        // in place of a connection that another kernel relays, while that goes on
     double patience_s = 0;        // with its connecting
     KeyUse use = KeyUse::link;    // what it is to be good for
     std::uint32_t subflow_of = 0; // that session's number: beside its connection; 0: in place of that
+    // By a session that has no connection, or a doubtful one.
+    [[nodiscard]] bool is_needed() const { return session != 0 && !calls_back && !improves; }
   };
   class Owner { // who knows the other connections, and the sessions
   public:

@@ -73,6 +73,8 @@ public:
   [[nodiscard]] virtual bool proves_key() const { return false; }
   // From the first byte that was read on.
   [[nodiscard]] virtual ChannelBinding binding() const { return {}; }
+  // It leads through another kernel because [hosts] of who dialed says so, and not for want of another way.
+  [[nodiscard]] virtual bool is_ordered() const { return false; }
   // In words, why it is `broken`.
   [[nodiscard]] virtual std::string describe(int code) const { return std::strerror(code); }
 

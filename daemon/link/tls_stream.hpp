@@ -51,6 +51,7 @@ public:
   void limit_silence(std::chrono::milliseconds time) override { under_->limit_silence(time); }
   [[nodiscard]] bool proves_key() const override { return true; }
   [[nodiscard]] ChannelBinding binding() const override;
+  [[nodiscard]] bool is_ordered() const override { return under_->is_ordered(); }
   [[nodiscard]] std::string describe(int code) const override;
   void renew_keys(); // from the next record on; done by itself long before a key has to be
 

@@ -16,16 +16,16 @@ constexpr double patience_with_one_s = 1;
 } // namespace
 
 RelayedStream::RelayedStream(Relays& relays, const Address& to, std::vector<std::int32_t> links)
-    : Stream(to, to), relays_(relays), stage_(Stage::opening), links_(std::move(links)) {
+    : Stream(to, to), relays_(relays), stage_(Stage::opening), ordered_(is_via()), links_(std::move(links)) {
   std::ranges::reverse(links_);
   patience_.emplace(relays.loop_, [this] { silent(); });
   if (!is_via()) ask_next();
 }
 
 RelayedStream::RelayedStream(Relays& relays, const Address& from, const Relays::Key& leg,
-                             std::uint64_t window)
-    : Stream(from, from), relays_(relays), stage_(Stage::open), leg_(leg), was_open_(true), window_(window),
-      credit_(window) {}
+                             std::uint64_t window, bool ordered)
+    : Stream(from, from), relays_(relays), stage_(Stage::open), ordered_(ordered), leg_(leg), was_open_(true),
+      window_(window), credit_(window) {}
 
 RelayedStream::~RelayedStream() {
   if (leg_) relays_.forget(*leg_, "its end has gone");

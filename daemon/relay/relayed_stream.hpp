@@ -16,7 +16,9 @@ public:
   // To whom it is asked for: of each link in turn; via one host: when relay_reached(). Accepted: with the leg
   // that it is the end of.
   RelayedStream(Relays& relays, const Address& to, std::vector<std::int32_t> links);
-  RelayedStream(Relays& relays, const Address& from, const Relays::Key& leg, std::uint64_t window);
+  // `ordered`: by who dialed.
+  RelayedStream(Relays& relays, const Address& from, const Relays::Key& leg, std::uint64_t window,
+                bool ordered);
   ~RelayedStream() override;
 
   int opened() override;
@@ -25,6 +27,7 @@ public:
   Transfer read(std::span<const iovec> to) override;
   Transfer write(std::span<const iovec> from) override;
   void end_output() override;
+  [[nodiscard]] bool is_ordered() const override { return ordered_; }
   [[nodiscard]] std::string describe(int code) const override;
 
   // From its relay, or the other end.
@@ -43,6 +46,7 @@ private:
 
   Relays& relays_;
   Stage stage_;
+  bool ordered_;
   std::optional<Relays::Key> leg_;  // none: nobody is asked, or it is over
   std::vector<std::int32_t> links_; // to ask still, the next one last
   std::optional<Timer> patience_;   // with who is asked

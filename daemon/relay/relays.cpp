@@ -172,6 +172,7 @@ void Relays::relay_to(const Key& from, const kernel::RelayOpen& message, const s
                                         .to = links_.identity(to.link),
                                         .from = links_.identity(from.link),
                                         .name = links_.name(from.link),
+                                        .reach = message.reach,
                                         .window = window});
   spdlog::debug("relays a link between hosts {} and {}", links_.name(from.link), links_.name(to.link));
 }
@@ -179,7 +180,7 @@ void Relays::relay_to(const Key& from, const kernel::RelayOpen& message, const s
 void Relays::accept(const Key& from, const kernel::RelayOpen& message) {
   if (!owner_.room || !owner_.room()) return close(from, "too many have not said who they are");
   auto stream = std::make_unique<RelayedStream>(*this, relayed_address(message.from, message.name), from,
-                                                message.window);
+                                                message.window, message.reach != 0);
   legs_[from] = {.end = stream.get(), .window = message.window};
   post_.send(from.link, kernel::RelayOpened{.stream = from.number, .window = message.window});
   owner_.accepted(std::move(stream));
