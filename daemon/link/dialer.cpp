@@ -64,13 +64,28 @@ void Dialer::reach(const std::string& host, Connected connected, Wish wish) {
   const auto end = wish.in_haste ? std::nullopt : std::optional(end_of_patience());
   if (wish.identity == 0) wish.identity = needs_.directory.identity_of(host).value_or(0);
   Attempt* const made = begin(host, {std::move(connected), end, wish.identity});
-  const bool is_meant = (wish.identity != 0 || !needs_.directory.is_configured(host)) &&
+  const bool is_named = is_to_call(host) || !needs_.directory.is_configured(host);
+  const bool is_meant = (wish.identity != 0 || is_named) &&
                         needs_.directory.address_of(host).via.relay.empty(); // that one alone relays
   if (Attempt& attempt = attempts_.at(host); wish.relayed && is_meant && attempt.relay_since == Loop::Time())
     attempt.relay = relayed_address(wish.identity, host);
   if (made == nullptr) return;
   made->use = wish.use;
-  locate(*made);
+  is_to_call(host) ? await_call(*made) : locate(*made);
+}
+
+// Through ssh, and via others, it is reached all the same.
+bool Dialer::is_to_call(const std::string& host) const {
+  const HostAddress where = needs_.directory.address_of(host);
+  return !needs_.directory.may_dial(host) && where.ssh.host.empty() && where.via.relay.empty();
+}
+
+void Dialer::await_call(Attempt& attempt) {
+  attempt.is_called = true;
+  Error why = error(EHOSTUNREACH, "[hosts] says that {}, and it has not dialed this host",
+                    needs_.directory.may_dial() ? "nobody can dial it" : "this host dials nobody");
+  if (attempt.wanted != 0) why = std::move(why).in("cannot reach " + attempt.host);
+  resolved(attempt.host, std::move(why));
 }
 
 void Dialer::locate(Attempt& attempt) {
@@ -95,6 +110,7 @@ void Dialer::reach(const EndpointAddress& address, Connected connected, bool rel
     if (const auto place = numeric_address(host, address.port); place && address.port != 0)
       places.push_back(place.value());
   if (relayed) made->relay = relayed_address(address.identity, {});
+  if (!needs_.directory.may_dial()) return await_call(*made);
   if (places.empty()) return resolved(made->host, error(EHOSTUNREACH, "cannot reach {}", made->host));
   resolved(made->host, std::move(places));
 }
@@ -136,13 +152,13 @@ bool Dialer::leads_through_tunnel(const Attempt& attempt) const {
 void Dialer::begin_round(Attempt& attempt) {
   attempt.waits = false;
   attempt.next = 0;
-  attempt.may_change = false;
+  attempt.may_change = attempt.is_called;
   ++attempt.rounds;
   if (std::exchange(attempt.relay_silent, false)) attempt.relay = attempt.relay_asked;
   try_next(attempt);
 }
 
-// Last of all, and not while its own addresses may be of use in a moment: what is relayed stays so.
+// Last of all, and not while its own addresses may be of use in a moment.
 bool Dialer::try_relay(Attempt& attempt) {
   const auto is_patient = [](const Attempt::Waiting& each) { return each.end.has_value(); };
   const bool is_soon = attempt.may_change && needs_.loop.now() < attempt.relay_from &&
@@ -286,16 +302,18 @@ bool Dialer::finish_with_session(const PendingLink& link) {
 }
 
 // The other side has dialed: who wants that very kernel has it. What a name of [hosts] means that says
-// nothing of, nor does a relay's key.
+// nothing of, unless nobody dials that host; nor does a relay's key.
 void Dialer::called(const PendingLink& link, std::int32_t index) {
   const std::uint64_t identity = link.identity();
   std::vector<std::string> over;
   for (auto& [host, attempt] : attempts_) {
     if (!serves(link.use(), attempt.use)) continue;
-    const auto have_it =
-        take_out(attempt.waiting, [&](const Attempt::Waiting& each) { return each.meant == identity; });
+    const bool is_its_name = attempt.is_called && host == link.handshake().peer().name;
+    const auto have_it = take_out(attempt.waiting, [&](const Attempt::Waiting& each) {
+      return each.meant == identity || (is_its_name && each.meant == 0);
+    });
     if (have_it.empty()) continue;
-    if (!needs_.directory.is_configured(host)) needs_.directory.answered(host, identity);
+    if (is_its_name || !needs_.directory.is_configured(host)) needs_.directory.answered(host, identity);
     for (const Attempt::Waiting& each : have_it) answer(each.connected, index);
     if (attempt.waiting.empty()) over.push_back(host);
   }

@@ -76,6 +76,7 @@ private:
     KeyUse use = KeyUse::link;
     std::vector<Waiting> waiting;
     bool tunnelled = false;             // each round asks for the tunnel again
+    bool is_called = false;             // the other side has to dial
     bool locating = false;              // its addresses are being found out
     std::optional<Address> relay;       // to be tried once, when those of its own are of no use
     std::optional<Address> relay_asked; // which is being tried, or was
@@ -111,6 +112,8 @@ private:
   bool finish_with_session(const PendingLink& link);
   void reached(const PendingLink& link, std::int32_t index);
   void called(const PendingLink& link, std::int32_t index);
+  [[nodiscard]] bool is_to_call(const std::string& host) const;
+  void await_call(Attempt& attempt);
   static void note(Attempt& attempt, const Error& why);
   void fail(Attempt& attempt, const Error& why);
   void fail(Attempt& attempt, const Error& why, const PendingLink& link);

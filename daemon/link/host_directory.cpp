@@ -58,8 +58,19 @@ std::optional<std::uint64_t> HostDirectory::identity_of(const std::string& host)
   return found != identities_.end() ? std::optional(found->second) : std::nullopt;
 }
 
+bool HostDirectory::may_dial() const {
+  const auto self = config_.hosts.find(config_.name);
+  return self == config_.hosts.end() || self->second.dials != Dials::in;
+}
+
+bool HostDirectory::may_dial(const std::string& host) const {
+  const auto named = config_.hosts.find(host);
+  return may_dial() && (named == config_.hosts.end() || named->second.dials != Dials::out);
+}
+
+// Of who is not dialed, the name is all that there is to know it by.
 bool HostDirectory::is_undecided(const std::string& host) const {
-  return is_configured(host) || (learned_.contains(host) && !identities_.contains(host));
+  return (is_configured(host) && may_dial(host)) || (learned_.contains(host) && !identities_.contains(host));
 }
 
 std::vector<std::string> HostDirectory::names() const {

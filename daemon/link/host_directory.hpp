@@ -31,6 +31,9 @@ public:
   [[nodiscard]] HostAddress address_of(const std::string& host) const;
   [[nodiscard]] SshAddress configured_ssh(const std::string& host) const; // .host is empty: none
   [[nodiscard]] std::optional<std::uint64_t> identity_of(const std::string& host) const;
+  // Whether this kernel may dial it, as [hosts] says; else it waits until that one dials.
+  [[nodiscard]] bool may_dial(const std::string& host) const;
+  [[nodiscard]] bool may_dial() const; // anybody
   // Which kernel that name means is yet to be seen, though a link to one that calls itself so is up.
   [[nodiscard]] bool is_undecided(const std::string& host) const;
   [[nodiscard]] std::vector<std::string> names() const; // this host's among them

@@ -12,6 +12,7 @@ void HostSessions::call_back(std::uint64_t identity) {
   const HostSession* const session = find(identity);
   if (session == nullptr || stopping_) return;
   if (session->is_makeshift()) return improve(identity);
+  if (!needs_.directory.may_dial(session->identity().name)) return;
   if (!place_of(*session) && !session->candidates().name().empty())
     return look_up(identity, [this, identity](const Result<void>&) { call_back_now(identity); });
   call_back_now(identity);
@@ -33,6 +34,7 @@ void HostSessions::call_back_now(std::uint64_t identity) {
 void HostSessions::improve(std::uint64_t identity) {
   const HostSession* const session = find(identity);
   if (session == nullptr || stopping_ || !session->is_makeshift()) return;
+  if (!needs_.directory.may_dial(session->identity().name)) return;
   if (!session->candidates().name().empty())
     return look_up(identity, [this, identity](const Result<void>&) { improve_now(identity); });
   improve_now(identity);
@@ -52,6 +54,7 @@ void HostSessions::improve_now(std::uint64_t identity) {
 
 // As [hosts] says; else in turn where it is known to be and where its name was found.
 std::optional<Address> HostSessions::place_of(const HostSession& session) const {
+  if (!needs_.directory.may_dial(session.identity().name)) return session.candidates().relay();
   return session.candidates().dial(session.dials(),
                                    needs_.directory.is_configured(session.candidates().name()));
 }
@@ -112,6 +115,7 @@ void HostSessions::dial_subflow(std::uint64_t identity, std::uint32_t number) {
   HostSession* const session = look(identity);
   if (session == nullptr || session->identity().number != number) return;
   const auto at = session->connection() != nullptr ? session->connection()->peer_address() : std::nullopt;
+  if (!at || stopping_ || !session->streams().may_dial())
     return session->streams().dial_ended(error(ENOTCONN, "the link is down"));
   const Result<void> dialed = needs_.dial(*at, {.session = identity,
                                                 .patience_s = session->patience_s(),

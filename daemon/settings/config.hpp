@@ -48,12 +48,15 @@ struct ViaAddress {
   auto operator<=>(const ViaAddress&) const = default;
 };
 
+enum class Dials : std::uint8_t { both, out, in };
+
 struct HostAddress {
   std::string address; // numeric, or a name that is resolved when it is needed
   std::uint16_t port = default_port;
   SshAddress ssh = {};
   ViaAddress via = {};
-  bool only_relays = false; // its kernel has no more than a relay key
+  bool only_relays = false;  // its kernel has no more than a relay key
+  Dials dials = Dials::both; // out: nobody dials it; in: it dials nobody
   bool operator==(const HostAddress&) const = default;
 };
 

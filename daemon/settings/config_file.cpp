@@ -93,8 +93,8 @@ private:
     if (!table)
       return error(EBADMSG, "write \"address:port\", {{ address = \"...\", port = ... }}, "
                             "{{ ssh = \"...\" }} or {{ via = \"...\" }}");
-    static constexpr std::array<std::string_view, 8> known{"address", "port",   "ssh",  "via",
-                                                           "relay",   "prefix", "wdir", "env"};
+    static constexpr std::array<std::string_view, 9> known{"address", "port",   "ssh",  "via", "relay",
+                                                           "dial",    "prefix", "wdir", "env"};
     for (const auto& [key, value] : *table)
       if (std::ranges::find(known, key.str()) == known.end())
         return error(EBADMSG,
@@ -102,7 +102,7 @@ private:
                      "\"node1.site\" = ...)",
                      quote(key.str()), did_you_mean(key.str(), known));
     PARC_TRY(place, place_of(*table));
-    constexpr std::array ways{"address", "port", "ssh", "via", "relay"};
+    constexpr std::array ways{"address", "port", "ssh", "via", "relay", "dial"};
     if (std::ranges::any_of(ways, [table](const char* key) { return table->contains(key); })) {
       PARC_TRY(host, way_of(name, *table));
       config_.hosts.insert_or_assign(name, std::move(host));
@@ -137,8 +137,10 @@ private:
   static Result<HostAddress> way_of(std::string_view name, const toml::table& entry) {
     const toml::table* const table = &entry;
     if (const auto ssh = (*table)["ssh"]) {
-      if (table->contains("address") || table->contains("port") || table->contains("via"))
-        return error(EBADMSG, "a host is reached through ssh or dialed: write ssh, or address, port and via");
+      constexpr std::array of_dialed{"address", "port", "via", "dial"};
+      if (std::ranges::any_of(of_dialed, [table](const char* key) { return table->contains(key); }))
+        return error(EBADMSG,
+                     "a host is reached through ssh or dialed: write ssh, or address, port, via and dial");
       const auto host = ssh.value<std::string>();
       if (!host) return error(EBADMSG, "ssh must be a text in quotes");
       PARC_TRY(behind, parse_ssh_host(*host));
@@ -169,7 +171,19 @@ private:
     }
     PARC_TRY(only_relays, says_relay(entry));
     host.only_relays = only_relays;
+    PARC_TRY(dials, says_dial(entry));
+    host.dials = dials;
     return host;
+  }
+
+  static Result<Dials> says_dial(const toml::table& entry) {
+    const toml::node* const node = entry.get("dial");
+    if (node == nullptr) return Dials::both;
+    const auto said = node->value<std::string>();
+    if (said == "out") return Dials::out;
+    if (said == "in") return Dials::in;
+    return error(EBADMSG,
+                 "dial must be \"out\", where nobody can dial that host, or \"in\", where it dials nobody");
   }
 
   static Result<bool> says_relay(const toml::table& entry) {
@@ -273,7 +287,9 @@ std::string to_toml(const Config& config) {
                                 ? fmt::format("address = {}, port = {}", in_quotes(host.address), host.port)
                                 : fmt::format("ssh = {}", in_quotes(host.ssh.host));
     const std::string via = host.via.relay.empty() ? "" : ", via = " + in_quotes(host.via.relay);
-    entries[name] = how + via + (host.only_relays ? ", relay = true" : "");
+    constexpr std::array dials{"", ", dial = \"out\"", ", dial = \"in\""};
+    entries[name] =
+        how + via + (host.only_relays ? ", relay = true" : "") + dials[static_cast<std::size_t>(host.dials)];
   }
   for (const auto& [name, place] : config.places) {
     std::string& entry = entries[name];

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Emulated hosts of which one cannot dial the other: what a third one relays for want of another way becomes direct where
-# the other side can dial, and when a path that was cut is there again, under a program that checks every byte.
+# the other side can dial, and when a path that was cut is there again, under a program that checks every byte. And hosts
+# of which [hosts] says who dials.
 # Usage: emulated_ways.sh BIN PROGRAMS. 77: this system allows no emulation; the reason is printed.
 set -euo pipefail
 bin=$1 programs=$2
@@ -67,4 +68,27 @@ await is_way b c direct
 wait "$job" || fail "a program over a path that was cut: $(cat "$work/errors")"
 end
 
+# Nobody dials c: b waits until it does, without a word on the network.
+settings=$(on a -- printenv XDG_CONFIG_HOME)/parc/parcd.toml # of all of them
+cat >"$settings" <<'END'
+[hosts]
+a = { address = "a" }
+b = { address = "b" }
+c = { address = "c", dial = "out" }
+END
+begin
+row b c | grep -q "\[hosts\] says that nobody can dial it, and it has not dialed this host" || fail "b: $(row b c)"
+await is_up c b
+is_way b c direct || fail "b does not know who has dialed it: $(row b c)"
+on b -- timeout 60 "$bin/parc" run --hosts b,c "$programs/random_messages" 6 200 ||
+  fail "a program over a link that the other side has dialed"
+end
+
+# c dials nobody.
+sed -i 's/dial = "out"/dial = "in"/' "$settings"
+begin
+row c a | grep -q "\[hosts\] says that this host dials nobody, and it has not dialed this host" || fail "c: $(row c a)"
+await is_up a c
+is_way c a direct || fail "c does not know who has dialed it: $(row c a)"
+end
 echo "ways: all is well"

@@ -125,6 +125,12 @@ BOOST_AUTO_TEST_CASE(complaints_name_file_line_and_remedy) {
   BOOST_TEST(complaint("[hosts]\na = { via = \"a\" }\n") == "2: host a: it cannot be reached via itself");
   BOOST_TEST(contains(complaint("[hosts]\na = { via = 1 }\n"), "2: host a: via must be a text"));
   BOOST_TEST(complaint("[hosts]\na = { relay = 1 }\n") == "2: host a: relay must be true or false");
+  for (const char* const value : {"1", "\"both\""})
+    BOOST_TEST(
+        complaint(fmt::format("[hosts]\na = {{ dial = {} }}\n", value)) ==
+        "2: host a: dial must be \"out\", where nobody can dial that host, or \"in\", where it dials nobody");
+  BOOST_TEST(
+      contains(complaint("[hosts]\na = { dial = \"in\", ssh = \"c\" }\n"), "2: host a: a host is reached"));
   BOOST_TEST(
       contains(complaint("[hosts]\na = { via = \"b\", ssh = \"c\" }\n"), "2: host a: a host is reached"));
   BOOST_TEST(contains(complaint("[hosts]\na = { via = \"" + std::string(49, 'b') + "\" }\n"), "at most 48"));
@@ -199,7 +205,8 @@ BOOST_AUTO_TEST_CASE(printed_settings_read_back_the_same) {
   test::write_file(file,
                    "[hosts]\n\"n-1.x\" = \"10.0.0.1:7000\"\nv6 = \"[fd00::2]:1\"\n"
                    "own = { ssh = \"far\", prefix = \"/opt\", wdir = \"~\", env = { \"A\" = \"\\\"\" } }\n"
-                   "alone = { wdir = \"/data\" }\nfar = { via = \"v6\" }\n");
+                   "alone = { wdir = \"/data\" }\nfar = { via = \"v6\" }\n"
+                   "calls = { dial = \"out\" }\nlistens = { dial = \"in\" }\n");
   const auto before = parcd({"--port",        "60000-60099",
                              "--listen",      "0.0.0.0,::1",
                              "--encryption",  "none",

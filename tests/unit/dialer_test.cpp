@@ -119,6 +119,27 @@ BOOST_AUTO_TEST_CASE(what_will_not_change_is_not_tried_again) {
   BOOST_TEST(dialed.size() == 1U);
 }
 
+// It is waited for, and not dialed.
+BOOST_AUTO_TEST_CASE(who_has_to_dial_is_not_dialed) {
+  config.hosts["b"].dials = Dials::out;
+  dialer.reach("b", heard(), {.in_haste = true});
+  loop.end_step();
+  BOOST_TEST(answers.size() == 1U);
+  BOOST_TEST(answers.front() ==
+             "cannot reach host b: [hosts] says that nobody can dial it, and it has not dialed this host");
+  config.hosts["a"] = {.address = "127.0.0.1", .dials = Dials::in};
+  dialer.reach("z", heard(), {});
+  dialer.reach(EndpointAddress{.identity = 9, .number = 1, .name = 0, .port = 7301, .hosts = {"10.0.0.1"}},
+               heard(), true);
+  for (int i = 0; i < 15; ++i) pass(100ms);
+  BOOST_TEST(answers.size() == 1U);
+  for (int i = 0; i < 10; ++i) pass(100ms);
+  BOOST_TEST(answers.size() == 3U);
+  BOOST_TEST(
+      answers.back().ends_with("[hosts] says that this host dials nobody, and it has not dialed this host"));
+  BOOST_TEST(dialed.empty());
+}
+
 BOOST_AUTO_TEST_CASE(the_addresses_of_a_kernel_in_turn) {
   dialer.reach(
       EndpointAddress{.identity = 9, .number = 1, .name = 0, .port = 7301, .hosts = {"10.0.0.1", "10.0.0.2"}},

@@ -42,6 +42,22 @@ BOOST_AUTO_TEST_CASE(hosts_that_another_one_leads_to) {
   BOOST_TEST(relay_at("n2") == "");
 }
 
+// Each is a host's own: one text serves all.
+BOOST_AUTO_TEST_CASE(who_dials_whom) {
+  config.hosts["out"] = {.address = "10.0.0.3", .dials = Dials::out};
+  config.hosts["in"] = {.address = "10.0.0.4", .dials = Dials::in};
+  BOOST_TEST(directory.may_dial("b"));
+  BOOST_TEST(directory.may_dial("stranger"));
+  BOOST_TEST(!directory.may_dial("out"));
+  BOOST_TEST(directory.may_dial("in"));
+  BOOST_TEST(directory.is_undecided("b"));
+  BOOST_TEST(!directory.is_undecided("out")); // who dials and calls itself so is meant
+  config.name = "out";
+  BOOST_TEST(directory.may_dial("in"));
+  config.name = "in";
+  for (const char* const host : {"b", "stranger", "out"}) BOOST_TEST(!directory.may_dial(host));
+}
+
 BOOST_AUTO_TEST_CASE(this_host) {
   BOOST_TEST(directory.is_this_host("a"));
   BOOST_TEST(directory.is_this_host("localhost"));
