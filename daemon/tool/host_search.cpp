@@ -133,7 +133,7 @@ void HostSearch::failed(Inquiry::Host& host, const std::string& why) {
 
 void HostSearch::all_over() {
   if (learned_ && stage_ == Stage::asking) return tell_where();
-  if (pairs_ && stage_ == Stage::telling) return check_pairs();
+  if (pairs_ && stage_ != Stage::checking) return check_pairs();
   connection_.send(tool::Done{});
   over_();
 }

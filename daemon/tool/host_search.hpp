@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A question of a tool to several hosts (parc up, hosts, ps and kill): the kernel of the tool connects to
-// each, asks its kernel, and hands on what it says, or why it says nothing, as that is known. Where the tool
-// said where hosts are, every kernel that this one is linked to hears of them before it ends; then, where it
-// is asked for, those of few hosts say which of the others they reach.
+// A question of a tool to several hosts (parc up, hosts, doctor, ps and kill): the kernel of the tool
+// connects to each, asks its kernel, and hands on what it says, or why it says nothing, as that is known.
+// Where the tool said where hosts are, every kernel that this one is linked to hears of them before it ends;
+// then, where it is asked for, those of few hosts say which of the others they reach.
 #pragma once
 
 #include "daemon/link/peers.hpp"

@@ -105,6 +105,18 @@ BOOST_AUTO_TEST_CASE(hosts_that_have_brought_up_each_other) {
   BOOST_TEST(all == "b ");
 }
 
+// As their kernels say, not this host's.
+BOOST_AUTO_TEST_CASE(whether_the_others_reach_each_other) {
+  Hosts hosts(3);
+  const Answer answer = ask(hosts, {"--hosts", "b,c", "--ssh", fake_ssh(hosts)});
+  BOOST_TEST(answer.about("pairs", "hosts").size() == 1U, answer.text());
+  BOOST_TEST(answer.text().find("b and c reach each other") != std::string::npos, answer.text());
+  hosts[2].kernel().signal(SIGSTOP);
+  const Answer stopped = ask(hosts, {"--hosts", "b,c", "--ssh", fake_ssh(hosts)});
+  hosts[2].kernel().signal(SIGCONT);
+  BOOST_TEST(stopped.level("pairs") == "0 findings", stopped.text());
+}
+
 BOOST_AUTO_TEST_CASE(a_host_whose_port_is_closed) {
   Hosts hosts(2, {}, "nowhere = \"no.such.host.invalid\"\n");
   Process stop = hosts.parc("stop", {}, 1);

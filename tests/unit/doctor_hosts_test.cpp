@@ -219,6 +219,17 @@ BOOST_AUTO_TEST_CASE(who_does_not_answer) {
     expect(of(far(wrong), "login"), Level::warning, "", "parc");
 }
 
+BOOST_AUTO_TEST_CASE(hosts_that_do_not_reach_each_other) {
+  BOOST_TEST(check_pairs({}).empty());
+  const Findings well = check_pairs({.summary = "b and c reach each other, relayed"});
+  BOOST_TEST_REQUIRE(well.size() == 1U);
+  expect(well[0], Level::ok, "relayed");
+  const Findings ill =
+      check_pairs({.summary = "1 of the 3 pairs", .problems = {"b and c do not", "b and d do not"}});
+  BOOST_TEST_REQUIRE(ill.size() == 2U);
+  for (const Finding& each : ill) expect(each, Level::problem, "do not", "TCP port");
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace parc::tools::diagnosis

@@ -9,6 +9,7 @@
 #include "tools/parc/doctor/doctor_far.hpp"
 #include "tools/parc/hosts/ask_hosts.hpp"
 #include "tools/parc/hosts/hosts.hpp"
+#include "tools/parc/hosts/pairs.hpp"
 #include "tools/parc/hosts/up_hosts.hpp"
 #include "tools/parc/screen/display.hpp"
 
@@ -126,11 +127,12 @@ std::string way_back(const ThisHost& host, const Settings& settings, const Reach
                      place_of(address, static_cast<std::uint16_t>(host.kernel.counters->port)));
 }
 
-std::vector<Group> look_at_others(const ThisHost& host, const Asked& asked,
-                                  const std::vector<Reach>& reaches) {
+std::vector<Group> look_at_others(const ThisHost& host, const Asked& asked, const std::vector<Reach>& reaches,
+                                  const Pairs& pairs) {
   const Settings settings = host.known_settings();
   Group hosts{"hosts", {check_listening(settings, reaches)}};
   for (const Reach& each : reaches) hosts.findings.push_back(check_reach(each));
+  std::ranges::move(check_pairs(pairs), std::back_inserter(hosts.findings));
   std::vector<Group> groups{std::move(hosts)};
   if (asked.ssh.empty()) return groups;
   std::vector<std::string> back;
@@ -231,14 +233,15 @@ nlohmann::json to_json(const std::vector<Group>& groups, const std::string& host
   return json;
 }
 
-// A kernel that runs here finds its way to them now, if there is one; what there is its links show.
+// A kernel that runs here finds its way to them now, if there is one; what there is its links show. And they
+// find theirs to each other.
 std::vector<AskedHost> link_to(const std::vector<std::string>& hosts, const std::string& runtime_dir) {
   std::vector<tool::HostToAsk> all;
   for (const std::string& host : hosts) all.push_back({.name = host});
   const auto dir = find_runtime_dir(runtime_dir);
   const auto process = dir ? running_kernel(dir.value()) : Result<std::optional<pid_t>>(std::nullopt);
   if (all.empty() || !process || !process.value()) return {};
-  auto answers = parc::tools::ask_hosts(runtime_dir, all, {}, false);
+  auto answers = parc::tools::ask_hosts(runtime_dir, all, {}, false, true);
   return answers ? std::move(answers).value() : std::vector<AskedHost>();
 }
 
@@ -274,7 +277,8 @@ int examine(const DoctorOptions& options) {
   if (!asked.value().ssh.empty()) find_by_ssh(asked.value().ssh, host.known_settings(), targets);
   const auto reaches = reach(targets, std::chrono::seconds(host.known_settings().connect_timeout_s));
   auto groups = look_at_this_host(host, longest_path(reaches));
-  std::ranges::move(look_at_others(host, asked.value(), reaches), std::back_inserter(groups));
+  std::ranges::move(look_at_others(host, asked.value(), reaches, pairs_of(answers)),
+                    std::back_inserter(groups));
   if (options.json) {
     std::cout << to_json(groups, host.known_settings().name, began)
                      .dump(2, ' ', false, nlohmann::json::error_handler_t::replace)

@@ -281,6 +281,17 @@ Finding check_reach(const Reach& reach) {
   return finding;
 }
 
+Findings check_pairs(const Pairs& pairs) {
+  Findings findings;
+  for (const std::string& problem : pairs.problems)
+    findings.push_back({"pairs", Level::problem, problem,
+                        "let in the TCP port of one of the two on its firewall, or see that both have a link "
+                        "to a third host, which relays (parc hosts)"});
+  if (!pairs.summary.empty() && pairs.problems.empty())
+    findings.push_back({"pairs", Level::ok, pairs.summary});
+  return findings;
+}
+
 Finding check_listening(const Settings& settings, const std::vector<Reach>& others) {
   std::string listens;
   for (const std::string& address : settings.listen) listens += (listens.empty() ? "" : " and ") + address;

@@ -5,6 +5,7 @@
 
 #include "tools/parc/doctor/doctor.hpp"
 #include "tools/parc/doctor/doctor_facts.hpp"
+#include "tools/parc/hosts/pairs.hpp"
 
 #include <chrono>
 
@@ -49,6 +50,8 @@ struct Reach {
 
 [[nodiscard]] Path longest_path(const std::vector<Reach>& reaches);
 [[nodiscard]] Finding check_reach(const Reach& reach);
+// Of those that are not this host; none: there is no pair, or nobody was asked.
+[[nodiscard]] Findings check_pairs(const Pairs& pairs);
 // Whether others can reach us at all; `others` are not on loopback.
 [[nodiscard]] Finding check_listening(const Settings& settings, const std::vector<Reach>& others);
 

@@ -7,19 +7,19 @@
 namespace parc::tools {
 namespace {
 
-const control::HostTried* find_tried(const StartedHost& from, const StartedHost& to) {
+const control::HostTried* find_tried(const OneOfPairs& from, const OneOfPairs& to) {
   const auto found = std::ranges::find(from.tried, to.host, &control::HostTried::name);
   return found == from.tried.end() ? nullptr : &*found;
 }
 
-std::string why_not(const StartedHost& from, const StartedHost& to) {
+std::string why_not(const OneOfPairs& from, const OneOfPairs& to) {
   const control::HostTried* const tried = find_tried(from, to);
   if (tried != nullptr) return fmt::format("{} says: {}", from.host, tried->text);
   return from.not_tried.empty() ? std::string() : fmt::format("{}: {}", from.host, from.not_tried);
 }
 
 // What both have found out, which is one thing: there is one link.
-std::string way_between(const StartedHost& one, const StartedHost& other) {
+std::string way_between(const OneOfPairs& one, const OneOfPairs& other) {
   for (const control::HostTried* const tried : {find_tried(one, other), find_tried(other, one)})
     if (tried != nullptr && !tried->way.empty()) return tried->way;
   return {};
@@ -27,20 +27,19 @@ std::string way_between(const StartedHost& one, const StartedHost& other) {
 
 } // namespace
 
-Pairs pairs_of(const std::vector<StartedHost>& hosts) {
-  std::vector<const StartedHost*> asked;
-  for (const StartedHost& host : hosts)
-    if (host.up() && (!host.tried.empty() || !host.not_tried.empty())) asked.push_back(&host);
-  if (constexpr auto most = control::HostQuestion::most_reached;
-      asked.empty() && std::ranges::count_if(hosts, &StartedHost::up) > std::ptrdiff_t(most))
+Pairs pairs_of(const std::vector<OneOfPairs>& up) {
+  std::vector<const OneOfPairs*> asked;
+  for (const OneOfPairs& host : up)
+    if (!host.tried.empty() || !host.not_tried.empty()) asked.push_back(&host);
+  if (constexpr auto most = control::HostQuestion::most_reached; asked.empty() && up.size() > most)
     return {.summary =
-                fmt::format("whether they reach each other is looked at only of up to {} hosts\n", most)};
+                fmt::format("whether they reach each other is looked at only of up to {} hosts", most)};
   Pairs pairs;
   std::size_t direct = 0, relayed = 0;
   for (std::size_t i = 0; i < asked.size(); ++i)
     for (std::size_t k = i + 1; k < asked.size(); ++k) {
-      const StartedHost& one = *asked[i];
-      const StartedHost& other = *asked[k];
+      const OneOfPairs& one = *asked[i];
+      const OneOfPairs& other = *asked[k];
       if (const std::string way = way_between(one, other); !way.empty()) {
         ++(way == "relay" ? relayed : direct);
         continue;
@@ -53,10 +52,10 @@ Pairs pairs_of(const std::vector<StartedHost>& hosts) {
     }
   const std::size_t reached = direct + relayed, all = reached + pairs.problems.size();
   if (all == 1 && reached == 1)
-    pairs.summary = fmt::format("{} and {} reach each other{}\n", asked[0]->host, asked[1]->host,
+    pairs.summary = fmt::format("{} and {} reach each other{}", asked[0]->host, asked[1]->host,
                                 relayed != 0 ? ", relayed" : "");
   else if (all != 0)
-    pairs.summary = fmt::format("{} {} pairs of these hosts reach each other{}\n",
+    pairs.summary = fmt::format("{} {} pairs of these hosts reach each other{}",
                                 reached == all ? "all" : fmt::format("{} of the", reached), all,
                                 relayed != 0 ? fmt::format(", {} of them relayed", relayed) : "");
   return pairs;

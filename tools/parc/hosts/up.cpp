@@ -73,7 +73,7 @@ int report(const std::vector<StartedHost>& all, bool with_options) {
           there.says,
           with_options && there.ran ? " (it ran before, with settings of its own: parc down ends it)" : "");
   const Pairs pairs = pairs_of(all);
-  std::cout << pairs.summary;
+  if (!pairs.summary.empty()) std::cout << pairs.summary << '\n';
   std::cout.flush();
   for (const StartedHost& there : all)
     if (!there.up()) std::cerr << fmt::format("parc: host {} is not up: {}\n", there.host, there.why);
