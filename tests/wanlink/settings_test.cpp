@@ -59,7 +59,13 @@ BOOST_AUTO_TEST_CASE(directions_that_are_closed) {
   BOOST_TEST(two[0].from == "b");
   BOOST_TEST(two[0].to == "a");
   BOOST_TEST(two[1].from == "c");
-  for (const char* const text : {"b", ":a", "b:", "b:a,,c:a", ":"})
+  const auto doors = parse_directions("b:a/22/7272,a:b").value();
+  BOOST_TEST_REQUIRE(doors.size() == 2U);
+  BOOST_TEST(doors[0].to == "a");
+  BOOST_TEST(doors[0].ports == (std::vector<std::uint16_t>{22, 7272}), boost::test_tools::per_element());
+  BOOST_TEST(doors[1].ports.empty());
+  for (const char* const text :
+       {"b", ":a", "b:", "b:a,,c:a", ":", "b:a/", "b:a/x", "b:a/22/", "b:a/65536", "b/1:a"})
     BOOST_TEST(parse_directions(text).error().text.starts_with("--closed does not understand"), text);
 }
 

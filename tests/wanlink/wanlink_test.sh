@@ -173,7 +173,13 @@ timeout 100 "$wanlink" run --closed b:a -- bash -c '
   wanlink exec a "$talk" bulk b 1000000 || exit 14
   exit 0' >/dev/null
 check "who is asked answers, who asks is not heard (see the exit number)" is 0 $?
-for closed in b a:a a:z; do
+timeout 100 "$wanlink" run --closed b:a/22 -- bash -c '
+  wanlink exec a bash -c "exec 3<>/dev/tcp/b/22" 2>&1 | grep -q refused || exit 10
+  wanlink exec b bash -c "exec 3<>/dev/tcp/a/22" 2>&1 | grep -q refused || exit 11
+  timeout 0.5 wanlink exec b bash -c "exec 3<>/dev/tcp/a/23"
+  [ $? = 124 ] || exit 12'
+check "a port that is let in is heard (see the exit number)" is 0 $?
+for closed in b a:a a:z b:a/0; do
   "$wanlink" run --closed $closed -- true 2>"$dir/errors"
   check "--closed $closed is refused by name" grep -q -- "^wanlink: --closed.*$closed" "$dir/errors"
 done

@@ -11,12 +11,16 @@ constexpr Nanoseconds late = 1'000'000;
 
 } // namespace
 
+bool Link::lets_in(const PacketFacts& facts) const {
+  return std::ranges::find(open_ports_, facts.port_there) != open_ports_.end();
+}
+
 bool Link::offer(PacketBytes data, const PacketFacts& facts, Nanoseconds now, Random& random) {
   if (!up_) {
     counters_.dropped_down += facts.wire_packets;
     return false;
   }
-  if (closed_ && facts.opens) {
+  if (closed_ && facts.opens && !lets_in(facts)) {
     counters_.dropped_closed += facts.wire_packets;
     return false;
   }

@@ -55,8 +55,12 @@ public:
   // What still waits for the wire crosses it at the rate that holds from `now` on; what is past it keeps its
   // time.
   void change(const Change& change, Nanoseconds now);
-  // Nobody who sends here can open a connection over it, as from outside of a NAT or a firewall.
-  void close() { closed_ = true; }
+  // Nobody who sends here can open a connection over it, but to these ports, as from outside of a NAT or a
+  // firewall.
+  void close(std::vector<std::uint16_t> but) {
+    closed_ = true;
+    open_ports_ = std::move(but);
+  }
   // A link that goes down loses what is on its way.
   void set_up(bool up);
 
@@ -70,6 +74,7 @@ public:
   [[nodiscard]] std::size_t in_flight() const { return packets_.size(); }
 
 private:
+  [[nodiscard]] bool lets_in(const PacketFacts& facts) const;
   [[nodiscard]] bool exceeds(const PacketFacts& facts, Nanoseconds now);
   [[nodiscard]] bool survives(std::uint32_t wire_packets, Random& random) const;
   [[nodiscard]] Nanoseconds draw_delay(Random& random) const;
@@ -77,6 +82,7 @@ private:
   Settings settings_;
   bool up_ = true;
   bool closed_ = false;
+  std::vector<std::uint16_t> open_ports_;
   Nanoseconds wire_free_ = 0; // when the wire has sent all that it has accepted
   Nanoseconds last_due_ = 0;
   std::deque<Packet> packets_;

@@ -151,7 +151,9 @@ private:
     run_->add_option("--cc", options_.congestion_control, "TCP congestion control")->capture_default_str();
     run_->add_flag("--no-realtime", no_realtime_, "The relay stays in the normal scheduling class");
     run_->add_option("--seed", options_.seed, "Seed of loss and jitter")->capture_default_str();
-    run_->add_option("--closed", closed_, "FROM can open no connection to TO, as from outside of a NAT")
+    run_->add_option(
+            "--closed", closed_,
+            "FROM can open no connection to TO, as from outside of a NAT; FROM:TO/22: but to that port")
         ->type_name("FROM:TO,...");
     add_link_options(*run_, text_);
     run_->footer(run_->get_footer() + " FORTH is from the host that is named first.\n"

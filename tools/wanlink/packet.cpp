@@ -42,6 +42,7 @@ void look_at_connection(std::span<const std::byte> ip, PacketFacts& facts) {
   const std::size_t header = v4 ? 4 * (byte_at(ip, 0) & 0xf) : 40;
   if (byte_at(ip, v4 ? 9 : 6) != tcp || ip.size() < header + 14) return;
   facts.opens = (byte_at(ip, header + 13) & (syn | ack)) == syn;
+  facts.port_there = static_cast<std::uint16_t>(byte_at(ip, header + 2) << 8 | byte_at(ip, header + 3));
   std::memcpy(&facts.ports, ip.data() + header, sizeof facts.ports);
 }
 

@@ -66,6 +66,7 @@ struct PacketFacts {
   std::uint32_t wire_packets = 1; // a large segment becomes several packets,
   std::uint32_t wire_bytes = 0;   // each with its own headers
   bool opens = false;             // a connection of TCP
+  std::uint16_t port_there = 0;   // of TCP, where it goes to
   std::uint32_t ports = 0;        // of both ends, of TCP; 0: of anything else
 };
 

@@ -63,11 +63,11 @@ Relay::Relay(std::vector<Host> hosts, const TwoWayChange& change, const Settings
 }
 
 Result<void> Relay::close(const std::vector<Direction>& directions) {
-  for (const auto& [from, to] : directions) {
+  for (const auto& [from, to, ports] : directions) {
     const auto sender = find_host(from), receiver = find_host(to);
     if (!sender || !receiver || *sender == *receiver)
       return error(EINVAL, "--closed {}:{} names no two hosts of this emulation", from, to);
-    links_[link_index(*sender, *receiver)].close();
+    links_[link_index(*sender, *receiver)].close(ports);
   }
   return success();
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cmath>
 #include <strings.h>
 #include <type_traits>
@@ -110,10 +111,20 @@ Result<std::vector<Direction>> parse_directions(const std::string& text) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find(',', at), text.size());
     const std::string word = text.substr(at, end - at);
-    const std::size_t colon = word.find(':');
-    if (colon == std::string::npos || colon == 0 || colon + 1 == word.size())
-      return error(EINVAL, "--closed does not understand \"{}\"; write it like b:a", word);
-    directions.push_back({word.substr(0, colon), word.substr(colon + 1)});
+    const auto wrong = [&word] {
+      return error(EINVAL, "--closed does not understand \"{}\"; write it like b:a, or b:a/22", word);
+    };
+    const std::size_t colon = word.find(':'), slash = std::min(word.find('/'), word.size());
+    if (colon == 0 || colon >= slash || colon + 1 == slash) return wrong();
+    Direction& made =
+        directions.emplace_back(Direction{word.substr(0, colon), word.substr(colon + 1, slash - colon - 1)});
+    const char* const last = word.data() + word.size();
+    for (const char* next = word.data() + slash; next != last;) {
+      std::uint16_t& port = made.ports.emplace_back();
+      const auto [stop, failure] = std::from_chars(next + 1, last, port);
+      if (failure != std::errc() || port == 0 || (stop != last && *stop != '/')) return wrong();
+      next = stop;
+    }
     at = end + 1;
   }
   return directions;

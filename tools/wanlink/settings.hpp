@@ -52,9 +52,10 @@ struct TwoWayChange {
 };
 
 struct Direction {
-  std::string from, to; // hosts
+  std::string from, to;                  // hosts
+  std::vector<std::uint16_t> ports = {}; // at which it is open all the same
 };
-// FROM:TO, separated by commas.
+// FROM:TO, or FROM:TO/PORT/..., separated by commas.
 [[nodiscard]] Result<std::vector<Direction>> parse_directions(const std::string& text);
 
 // The options as they were written: VALUE for both directions, or FORTH:BACK, where either may be empty.
