@@ -358,6 +358,7 @@ void Kernel::publish() {
   const IdlePolicy::Counters& rest = idle_policy_->counters();
   counters_->set(Counter::Turns, rest.turns);
   counters_->set(Counter::Polls, rest.polls);
+  counters_->set(Counter::Naps, rest.naps);
   counters_->set(Counter::Sleeps, rest.sleeps);
   counters_->set(Counter::GaveWay, rest.gave_way);
   counters_->set(Counter::LogLinesDropped, world_.log_lines_dropped());

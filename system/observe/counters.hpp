@@ -30,6 +30,7 @@ enum class Counter : std::uint16_t {
   Turns,
   Sleeps,
   Polls,
+  Naps,
   GaveWay,
   Wakes,
   TrainsIn,
@@ -69,6 +70,8 @@ inline constexpr std::array counter_table{
     CounterRow{Counter::Sleeps, "sleeps", "sleeps_total", "", "times the kernel went to sleep"},
     CounterRow{Counter::Polls, "polls", "polls_total", "",
                "times the kernel looked again, as a program polls"},
+    CounterRow{Counter::Naps, "naps", "naps_total", "",
+               "times the kernel slept for 20 us, to find more at once"},
     CounterRow{Counter::GaveWay, "gave_way", "gave_way_total", "",
                "times the kernel let a computation on its core go on"},
     CounterRow{Counter::Wakes, "wakes", "wakes_total", "", "times the kernel woke a sleeping program"},
@@ -250,7 +253,7 @@ struct ErrorTable {
 };
 
 inline constexpr std::uint64_t magic = 0x73746e7563726170; // "parcunts"
-inline constexpr std::uint64_t version = 9;
+inline constexpr std::uint64_t version = 10;
 inline constexpr std::size_t link_rows = 256;
 inline constexpr std::size_t job_rows = 64;
 inline constexpr std::size_t session_rows = 1024;
