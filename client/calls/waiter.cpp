@@ -344,6 +344,8 @@ int Waiter::finish_read(parc_op id, Slot slot, parc_status& status, Release most
 
 int Waiter::finish_write(parc_op id, Slot slot, parc_status& status, Release release, Cancel cancel) {
   Woken how = until_done(slot, Clock::now() + hand_over_.patience(slot), cancel);
+  for (HandOver::Pace pace; how == Woken::late && hand_over_.keeps_pace(pace);)
+    how = until_done(slot, Clock::now() + HandOver::look_at_pace, cancel);
   if (how == Woken::late) {
     if (hand_over_.prepare(slot)) {
       if (release != Release::never && guards_.release_write(id, slot, status)) return PARC_OK;

@@ -10,12 +10,29 @@ namespace {
 
 // Between looks at how far the acknowledgement has come.
 constexpr std::uint64_t copy_at_once = 64 * 1024;
+// A path that brings nothing for so long is taken for one on which nobody reads. One that is broken is made
+// anew sooner, mostly; and if not, no more than copies are made.
+constexpr auto longest_standstill = std::chrono::seconds(1);
 
 } // namespace
 
 Clock::duration HandOver::patience(Slot slot) {
   const std::uint64_t copies = operations_.entry(slot).own_memory ? 3 : 1;
   return std::chrono::nanoseconds(copies * unacknowledged(slot).size() * copy_ns_per_kib_ / 1024);
+}
+
+bool HandOver::keeps_pace(Pace& pace) {
+  if (!room_.holds_plenty()) return false;
+  const std::uint64_t taken = operations_.taken_of_copies();
+  if (!room_.holds_plenty() || taken == stood_still_at_.load(std::memory_order_relaxed)) return false;
+  const auto now = Clock::now();
+  if (taken != pace.taken) {
+    pace = {taken, now};
+  } else if (now - pace.since >= longest_standstill) {
+    stood_still_at_.store(taken, std::memory_order_relaxed);
+    return false;
+  }
+  return true;
 }
 
 HandOver::Range HandOver::unacknowledged(Slot slot) {

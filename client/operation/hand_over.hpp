@@ -11,6 +11,9 @@
 #include "client/operation/operations.hpp"
 #include "client/session/ring.hpp"
 
+#include <atomic>
+#include <chrono>
+
 namespace parc::client {
 
 class HandOver {
@@ -23,6 +26,16 @@ public:
   // How long to wait instead: as long as copying what is not acknowledged would take. The kernel needs longer
   // for its copies of memory that it has not mapped.
   [[nodiscard]] Clock::duration patience(Slot slot);
+
+  // Whether a write is to go on waiting although it could be copied: much is held as copies, and the network
+  // takes some of it. Who writes more than it takes would fill the host's memory. Where it stands still, as
+  // where two write to each other before they read, copies are made all the same.
+  struct Pace { // of one wait
+    std::uint64_t taken = UINT64_MAX;
+    Clock::time_point since{};
+  };
+  [[nodiscard]] bool keeps_pace(Pace& pace);
+  static constexpr std::chrono::milliseconds look_at_pace{10}; // between two questions
 
   // Makes the place for a copy, which goes with the slot. False: the write is bounced, there is no room, or
   // its peer does not answer; it must be waited for.
@@ -47,6 +60,7 @@ private:
   Ring& ring_;
   Sleep& sleep_;
   const unsigned copy_ns_per_kib_;
+  std::atomic<std::uint64_t> stood_still_at_ = UINT64_MAX; // of what the network has taken
 };
 
 } // namespace parc::client

@@ -202,6 +202,9 @@ public:
 
   // Frees what finished operations had, as far as it can be known without waiting.
   void collect();
+  // Bytes of copies that the network has taken, ever: rises as long as it takes any. Frees what it is done
+  // with.
+  [[nodiscard]] std::uint64_t taken_of_copies();
   // Their blocks alone, where no lock is held.
   void collect_blocks();
   // A block of the arena, from what finished operations had if need be.

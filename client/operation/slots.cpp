@@ -37,6 +37,19 @@ void Operations::collect() {
   reap(to_reap_.size());
 }
 
+std::uint64_t Operations::taken_of_copies() {
+  const std::lock_guard hold(lock_);
+  collect_locked();
+  reap(to_reap_.size());
+  std::uint64_t taken = room_.freed();
+  for (const Slot slot : to_reap_) {
+    const shm::Operation& shared = tables().operation(slot);
+    taken += std::min(table_[slot].held, shared.front.load(std::memory_order_relaxed) +
+                                             shared.back.load(std::memory_order_relaxed));
+  }
+  return taken;
+}
+
 // Whoever frees the slots has the lock.
 void Operations::collect_blocks() {
   const std::unique_lock hold(lock_, std::try_to_lock);

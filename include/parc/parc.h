@@ -462,8 +462,9 @@ PARC_API int parc_iprobe(parc_context* context, const parc_envelope* envelope, p
  * read, after which the same barrier goes on when it is called again. */
 PARC_API int parc_barrier(parc_context* context);
 
-/* Sets how many bytes waits for writes may hold as copies; the default is what there is memory for. With 0 a
- * wait for a write waits for the network, as in the paper's figure 21(b). */
+/* Sets how many bytes waits for writes may hold as copies; the default is what there is memory for, but where
+ * copies hold more than 256 MiB, waits for writes go no faster than the network, as long as that takes
+ * anything. With 0 a wait for a write waits for the network, as in the paper's figure 21(b). */
 PARC_API int parc_set_copy_room(parc_context* context, size_t bytes);
 
 /* ---- Early release (erMPI 2005) ------------------------------------------------------------------------ */

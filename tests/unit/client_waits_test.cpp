@@ -102,6 +102,37 @@ BOOST_AUTO_TEST_CASE(without_room_for_copies_a_wait_waits_for_the_network) {
   BOOST_TEST(held.program.kernel.hand_overs() == 0u);
 }
 
+// Who writes more than the network takes would fill the host's memory.
+BOOST_AUTO_TEST_CASE(where_much_is_held_a_wait_keeps_the_networks_pace) {
+  constexpr std::size_t bytes = 2 << 20, held_before = 128, half = bytes / 2;
+  FakeProgram program(2);
+  program.kernel.set_pace(0);
+  const char* const text = program.alloc(bytes);
+  const auto write = [&] { return parc_write(program.p, 1, 7, text, bytes); };
+  for (std::size_t i = 0; i < held_before; ++i) BOOST_TEST_REQUIRE(write() == PARC_OK);
+  BOOST_TEST(program.kernel.hand_overs() == held_before);
+
+  BOOST_TEST(write() == PARC_OK); // nobody reads, and copies are made all the same
+  BOOST_TEST(program.kernel.hand_overs() == held_before + 1);
+
+  program.kernel.take_from_oldest(half); // it goes on: what follows waits until less is held
+  std::atomic<bool> returned = false;
+  std::thread writer([&] {
+    BOOST_TEST(write() == PARC_OK);
+    returned = true;
+  });
+  program.kernel.await([&] { return program.kernel.writes_in_progress() == held_before + 2; });
+  for (std::size_t taken = half; taken < bytes; taken += half / 8) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20)); // in which it may do wrong
+    BOOST_TEST(!returned);
+    program.kernel.take_from_oldest(half / 8);
+  }
+  BOOST_TEST(!returned);
+  program.kernel.take_from_oldest(bytes); // of the next one, whole
+  writer.join();
+  BOOST_TEST(program.kernel.hand_overs() == held_before + 2);
+}
+
 BOOST_AUTO_TEST_CASE(tests_never_copy) {
   HeldWrite held;
   for (int i = 0; i < 100; ++i) BOOST_TEST(parc_test(held.program.p, held.write, nullptr) == 0);
