@@ -18,7 +18,7 @@ fi
 work=$PARC_WAYS_INSIDE
 on() { "$bin/wanlink" exec "$@"; }
 kernels=()
-trap 'kill "${kernels[@]}" 2>/dev/null; wait' EXIT
+trap 'kill "${kernels[@]}" 2>/dev/null || true; wait' EXIT
 fail() {
   echo "FAILED: $*"
   cat "$work"/*.log
