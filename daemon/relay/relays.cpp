@@ -138,6 +138,9 @@ void Relays::relay(const Key& from, const kernel::RelayOpen& message) {
   if (message.reach == 0 || links_.to(message.to, message.name))
     return relay_to(from, message, "no link leads there");
   if (!parse_host_name(message.name)) return close(from, "that is no name of a host");
+  if (is_waited_for(from.link, message.name))
+    return close(from,
+                 fmt::format("[hosts] there says via host {}: it leads in circles", links_.name(from.link)));
   const auto is_its = [&from](const Key& key) { return key.link == from.link; };
   if (static_cast<std::size_t>(std::ranges::count_if(reaching_, is_its)) >= most_reaching)
     return close(from, "it asks for too many hosts at once");
@@ -147,6 +150,16 @@ void Relays::relay(const Key& from, const kernel::RelayOpen& message) {
     --connecting_;
     if (reaching_.erase(from) == 0) return; // nobody wants it any more
     relay_to(from, message, link ? "it has no link of its own to that host" : link.error().text);
+  });
+}
+
+// What leads in circles over more than two is over when somebody's patience is.
+bool Relays::is_waited_for(std::int32_t link, const std::string& host) const {
+  return std::ranges::any_of(legs_, [&](const auto& each) {
+    const auto& [key, leg] = each;
+    if (key.link != link || !key.begun_here || leg.end == nullptr || leg.opened) return false;
+    const Address::RelayTarget target = leg.end->peer().relay_target();
+    return !target.via.empty() && target.name == host;
   });
 }
 

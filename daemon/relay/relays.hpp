@@ -6,7 +6,8 @@
 // Any kernel asks those that it has links to, one after another, and relays for others as long as they are
 // not too many. A relay takes only links that are not relayed themselves: nothing goes in circles. Where
 // [hosts] says via which one a host is reached, that one is asked alone, and makes the link to it where there
-// is none; the link to the relay may then be relayed itself: [hosts] does not go in circles.
+// is none; the link to the relay may then be relayed itself: [hosts] of one host does not go in circles, and
+// two that lead to each other are told.
 //
 // Invariants: what lies at a relay is bounded by the window of each direction, which the ends credit back as
 // they read, and which it gives out of so much memory for all; the end of a relayed connection, for whatever
@@ -88,6 +89,8 @@ private:
   void taken(std::int32_t from, const kernel::RelayTaken& message);
   void closed(std::int32_t from, const kernel::RelayClose& message);
   void relay(const Key& from, const kernel::RelayOpen& message);
+  // This kernel has asked that one to lead to the host, and is not answered.
+  [[nodiscard]] bool is_waited_for(std::int32_t link, const std::string& host) const;
   [[nodiscard]] std::uint64_t window_for(const kernel::RelayOpen& message) const;
   void relay_to(const Key& from, const kernel::RelayOpen& message, const std::string& why_not);
   void accept(const Key& from, const kernel::RelayOpen& message);
