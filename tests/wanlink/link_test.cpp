@@ -72,6 +72,22 @@ BOOST_AUTO_TEST_CASE(a_connection_has_a_rate_of_its_own) {
   for (const Nanoseconds due : drain(link)) BOOST_TEST(due <= 2 * ms);
 }
 
+// A large segment by its packets.
+BOOST_AUTO_TEST_CASE(what_is_too_large_is_lost) {
+  Link link({.largest_packet = 1200});
+  const auto send = [&](std::uint32_t bytes, std::uint32_t packets) {
+    (void)store.room();
+    const auto before = link.in_flight();
+    link.offer(store.take(64), {.host = 1, .wire_packets = packets, .wire_bytes = bytes}, 0, random);
+    return link.in_flight() != before;
+  };
+  BOOST_TEST(send(1200, 1));
+  BOOST_TEST(!send(1201, 1));
+  BOOST_TEST(send(3600, 3));
+  BOOST_TEST(!send(4000, 3));
+  BOOST_TEST(link.counters().dropped_loss == 4u);
+}
+
 BOOST_AUTO_TEST_CASE(drops_what_the_queue_cannot_hold) {
   Link link({.rate = 100 * mbit, .queue = 5000});
   for (int i = 0; i < 10; ++i) offer(link, 0);

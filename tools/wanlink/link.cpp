@@ -40,7 +40,7 @@ bool Link::offer(PacketBytes data, const PacketFacts& facts, Nanoseconds now, Ra
     wire_free_ = now;
   }
   // Lost after the wire: a lost packet has used its share of the rate.
-  if (!survives(facts.wire_packets, random)) {
+  if (is_too_large(facts) || !survives(facts.wire_packets, random)) {
     counters_.dropped_loss += facts.wire_packets;
     return false;
   }
@@ -106,6 +106,12 @@ bool Link::exceeds(const PacketFacts& facts, Nanoseconds now) {
   if (static_cast<double>(from - now) > static_cast<double>(settings_.queue) * ns_a_byte) return true;
   allowed = from + std::llround(facts.wire_bytes * ns_a_byte);
   return false;
+}
+
+// All packets of a large segment are as large but for the last one.
+bool Link::is_too_large(const PacketFacts& facts) const {
+  return settings_.largest_packet != 0 &&
+         facts.wire_bytes > settings_.largest_packet * std::uint64_t{facts.wire_packets};
 }
 
 bool Link::survives(std::uint32_t wire_packets, Random& random) const {

@@ -76,6 +76,7 @@ public:
 private:
   [[nodiscard]] bool lets_in(const PacketFacts& facts) const;
   [[nodiscard]] bool exceeds(const PacketFacts& facts, Nanoseconds now);
+  [[nodiscard]] bool is_too_large(const PacketFacts& facts) const;
   [[nodiscard]] bool survives(std::uint32_t wire_packets, Random& random) const;
   [[nodiscard]] Nanoseconds draw_delay(Random& random) const;
 

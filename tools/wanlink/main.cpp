@@ -59,6 +59,8 @@ void add_link_options(CLI::App& command, ChangeText& text) {
   command.add_option("--connection-rate", text.connection_rate,
                      "Bits per second of each connection, as a policer has it; what is more is dropped");
   command.add_option("--queue", text.queue, "Bytes that may wait for the wire, such as 1MiB");
+  command.add_option("--largest-packet", text.largest_packet,
+                     "Bytes of IP: a larger packet is lost, and nobody is told; 0: none is");
   command.add_option("--loss", text.loss, "Share of packets that are lost, such as 1% or 0.01");
   command.footer(
       "Each link setting is VALUE for both directions or FORTH:BACK; an empty side stays as it is.");

@@ -281,6 +281,7 @@ nlohmann::json Relay::link_status(std::size_t from, std::size_t to, Nanoseconds 
           {"queue_bytes", settings.queue},
           {"loss", settings.loss},
           {"connection_rate_bps", settings.connection_rate},
+          {"largest_packet_bytes", settings.largest_packet},
           {"packets", counters.packets},
           {"bytes", counters.bytes},
           {"pieces", counters.pieces},

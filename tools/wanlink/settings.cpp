@@ -33,6 +33,7 @@ constexpr Quantity rtt_quantity{"--rtt", time_units, 120, "20ms"};
 constexpr Quantity jitter_quantity{"--jitter", time_units, 60, "500us"};
 constexpr Quantity rate_quantity{"--rate", rate_units, 1e12, "100mbit, or unlimited"};
 constexpr Quantity connection_rate_quantity{"--connection-rate", rate_units, 1e12, "250mbit, or unlimited"};
+constexpr Quantity packet_quantity{"--largest-packet", size_units, 65536, "1200B"};
 constexpr Quantity queue_quantity{"--queue", size_units, 1e10, "1MiB"};
 constexpr Quantity loss_quantity{"--loss", share_units, 1, "1% or 0.01"};
 
@@ -92,6 +93,7 @@ void Change::apply_to(Settings& settings) const {
   settings.queue = queue.value_or(settings.queue);
   settings.loss = loss.value_or(settings.loss);
   settings.connection_rate = connection_rate.value_or(settings.connection_rate);
+  settings.largest_packet = largest_packet.value_or(settings.largest_packet);
 }
 
 Result<TwoWayChange> parse(const ChangeText& text) {
@@ -103,6 +105,7 @@ Result<TwoWayChange> parse(const ChangeText& text) {
   PARC_TRY(parse_pair(text.queue, queue_quantity, &Change::queue, change));
   PARC_TRY(parse_pair(text.loss, loss_quantity, &Change::loss, change));
   PARC_TRY(parse_pair(text.connection_rate, connection_rate_quantity, &Change::connection_rate, change));
+  PARC_TRY(parse_pair(text.largest_packet, packet_quantity, &Change::largest_packet, change));
   return change;
 }
 
@@ -138,6 +141,7 @@ void to_json(nlohmann::json& json, const Change& change) {
   put(json, "queue", change.queue);
   put(json, "loss", change.loss);
   put(json, "connection_rate", change.connection_rate);
+  put(json, "largest_packet", change.largest_packet);
 }
 
 void from_json(const nlohmann::json& json, Change& change) {
@@ -147,6 +151,7 @@ void from_json(const nlohmann::json& json, Change& change) {
   take(json, "queue", change.queue);
   take(json, "loss", change.loss);
   take(json, "connection_rate", change.connection_rate);
+  take(json, "largest_packet", change.largest_packet);
 }
 
 } // namespace parc::wanlink

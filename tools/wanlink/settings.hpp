@@ -22,6 +22,7 @@ struct Settings {
   std::uint64_t queue = 1024 * 1024; // bytes that may wait for the wire before new ones are dropped
   double loss = 0;                   // probability that a packet is lost, each on its own
   std::uint64_t connection_rate = 0; // bit/s of each connection: what is more, and the queue, is dropped
+  std::uint64_t largest_packet = 0;  // bytes: larger ones are lost, and nobody is told; 0: none is too large
 };
 
 struct Preset {
@@ -41,6 +42,7 @@ struct Change {
   std::optional<std::uint64_t> queue = {};
   std::optional<double> loss = {};
   std::optional<std::uint64_t> connection_rate = {};
+  std::optional<std::uint64_t> largest_packet = {};
 
   void apply_to(Settings& settings) const;
 };
@@ -67,6 +69,7 @@ struct ChangeText {
   std::string queue = {};
   std::string loss = {};
   std::string connection_rate = {};
+  std::string largest_packet = {};
 };
 
 [[nodiscard]] Result<TwoWayChange> parse(const ChangeText& text);
