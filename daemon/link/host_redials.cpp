@@ -9,9 +9,9 @@ namespace parc::daemon {
 // What has dialed this one may listen elsewhere, or nowhere that is reached from here: a refusal at an
 // address tells something only where this side has met it.
 void HostSessions::call_back(std::uint64_t identity) {
-  const HostSession* const session = find(identity);
+  HostSession* const session = look(identity);
   if (session == nullptr || stopping_) return;
-  if (session->is_makeshift()) return improve(identity);
+  if (session->is_makeshift()) return session->improve_soon();
   if (!needs_.directory.may_dial(session->identity().name)) return;
   if (!place_of(*session) && !session->candidates().name().empty())
     return look_up(identity, [this, identity](const Result<void>&) { call_back_now(identity); });
@@ -52,9 +52,12 @@ void HostSessions::improve_now(std::uint64_t identity) {
                           .use = session->use()});
 }
 
-// As [hosts] says; else in turn where it is known to be and where its name was found.
+// As [hosts] says; else over the relay that was left for a way that has failed; else in turn where it is
+// known to be and where its name was found.
 std::optional<Address> HostSessions::place_of(const HostSession& session) const {
-  if (!needs_.directory.may_dial(session.identity().name)) return session.candidates().relay();
+  const auto relay = session.candidates().relay();
+  if (!needs_.directory.may_dial(session.identity().name)) return relay;
+  if (relay && session.has_left_relay() && session.dials() % 2 == 1) return relay;
   return session.candidates().dial(session.dials(),
                                    needs_.directory.is_configured(session.candidates().name()));
 }

@@ -63,13 +63,13 @@ HostSession::HostSession(Loop& loop, Identity identity, std::uint32_t link, std:
 
 // Not before the other side's statement is there is anything proved.
 void HostSession::carried(PeerLink& by, std::uint64_t carrier, bool dialed) {
+  count_improvement(is_makeshift(), by.is_makeshift());
   connection_ = &by;
   carrier_ = carrier;
   dialed_ = dialed;
   near_ = by.way() != LinkWay::Relay;
   doubted_ = dialing_ = false;
   dial_.cancel();
-  improvements_ = 0;
   improve_later();
   begin_pulse();
   streams_.carried(by, dialed);
@@ -78,6 +78,24 @@ void HostSession::carried(PeerLink& by, std::uint64_t carrier, bool dialed) {
 
 bool HostSession::is_makeshift() const {
   return connection_ != nullptr && connection_->is_makeshift();
+}
+
+// A direct way may be open, and lose what is not short: then the next try is later than the last one was.
+void HostSession::count_improvement(bool was_makeshift, bool is_makeshift) {
+  if (is_makeshift) {
+    improvements_ = has_left_relay() ? improvements_ + 1 : 0;
+    left_relay_at_.reset();
+  } else if (was_makeshift) {
+    left_relay_at_ = loop_.now();
+  }
+}
+
+bool HostSession::has_left_relay() const {
+  return left_relay_at_ && in_seconds(loop_.now() - *left_relay_at_) < longest_improvement_s;
+}
+
+void HostSession::improve_soon() {
+  if (is_makeshift() && improvements_ == 0) improve_.set(0);
 }
 
 void HostSession::improve_later() {

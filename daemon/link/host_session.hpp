@@ -66,9 +66,12 @@ public:
   [[nodiscard]] PeerLink* connection() const { return connection_; } // none: parted
   [[nodiscard]] bool is_near() const { return near_; }               // nobody relayed the last one
   [[nodiscard]] bool is_makeshift() const; // it has a connection, and a direct one is to take its place
-  [[nodiscard]] unsigned improvements() const { return improvements_; } // tried since that was made
-  [[nodiscard]] std::uint64_t carrier() const { return carrier_; }      // the number of the last one
-  [[nodiscard]] LinkStreams& streams() { return streams_; }             // beside that
+  [[nodiscard]] unsigned improvements() const { return improvements_; } // tried, and those that were in vain
+  // Not long ago, for a direct connection: where that is in vain, the relay is the better way.
+  [[nodiscard]] bool has_left_relay() const;
+  void improve_soon(); // its makeshift connection, unless that has been tried
+  [[nodiscard]] std::uint64_t carrier() const { return carrier_; } // the number of the last one
+  [[nodiscard]] LinkStreams& streams() { return streams_; }        // beside that
   [[nodiscard]] const LinkStreams& streams() const { return streams_; }
   [[nodiscard]] Candidates& candidates() { return candidates_; } // where to dial it
   [[nodiscard]] const Candidates& candidates() const { return candidates_; }
@@ -81,6 +84,7 @@ private:
   void begin_pulse();
   void beat();
   void dial_later();
+  void count_improvement(bool was_makeshift, bool is_makeshift);
   void improve_later();
 
   Loop& loop_;
@@ -107,6 +111,7 @@ private:
   unsigned silences_ = 0; // dials that nobody answered
   std::minstd_rand random_;
   unsigned improvements_ = 0;
+  std::optional<Loop::Time> left_relay_at_;
   Timer dial_;
   Timer improve_;
   Timer end_;

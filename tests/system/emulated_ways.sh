@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Emulated hosts of which one cannot dial the other: what a third one relays for want of another way becomes direct where
-# the other side can dial, and when a path that was cut is there again, under a program that checks every byte. And hosts
-# of which [hosts] says who dials.
+# the other side can dial, and when a path that was cut is there again, under a program that checks every byte; and is
+# relayed again where the direct way loses its bytes. And hosts of which [hosts] says who dials.
 # Usage: emulated_ways.sh BIN PROGRAMS. 77: this system allows no emulation; the reason is printed.
 set -euo pipefail
 bin=$1 programs=$2
@@ -66,6 +66,17 @@ await is_way b c relay
 "$bin/wanlink" up b c
 await is_way b c direct
 wait "$job" || fail "a program over a path that was cut: $(cat "$work/errors")"
+end
+
+# A way that is open and loses what is not short: it is left for the relay again, sooner than it is tried again.
+"$bin/wanlink" set b c --largest-packet 1000
+begin
+for host in b c; do await is_up a "$host"; done
+await is_up b c
+on b -- timeout 120 "$bin/parc" run --hosts b,c "$programs/random_messages" 7 200 8 ||
+  fail "a program where the direct way loses large packets"
+grep -q "link to host c .*relay" "$work/b.log" || fail "b did not come to c over a"
+"$bin/wanlink" set b c --largest-packet 0
 end
 
 # Nobody dials c: b waits until it does, without a word on the network.
