@@ -92,6 +92,16 @@ BOOST_AUTO_TEST_CASE(a_program_without_its_symbols) {
   BOOST_TEST(said.errors.find("has no debug information") != std::string::npos, said.errors);
 }
 
+// Nor lines, but the names of its functions, as long as they are.
+BOOST_AUTO_TEST_CASE(a_program_without_its_lines) {
+  const std::string named = hosts.directory() + "/named";
+  Process strip = hosts.start({"strip", "-g", "-o", named, PARC_TEST_BIN "/poisson"});
+  BOOST_TEST_REQUIRE(strip.wait() == 0, strip);
+  const auto said = run({"--hosts", "a,b", "--advise", named, "--size", "512", "--steps", "10"});
+  BOOST_TEST_REQUIRE(said.status == 0, said.errors << hosts);
+  BOOST_TEST(said.errors.find("std::_Function_handler<void (int), ") != std::string::npos, said.errors);
+}
+
 BOOST_AUTO_TEST_CASE(where_there_is_nothing_to_say) {
   const auto alone = run({"-n", "1", "--advise", PARC_TEST_BIN "/poisson", "--size", "64", "--steps", "3"});
   BOOST_TEST(alone.status == 125, alone.errors);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <cxxabi.h>
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
@@ -23,6 +24,14 @@ struct Free {
 bool is_of_a_library(std::string_view file) {
   return file.ends_with("/parc/parc.hpp") || file.find("/include/c++/") != file.npos ||
          file.find("/lib/gcc/") != file.npos;
+}
+
+// As it stands in the source.
+std::string in_source(const std::string& name) {
+  constexpr std::size_t longest = 80;
+  const std::unique_ptr<char, Free> whole(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, nullptr));
+  const std::string text = whole ? whole.get() : name;
+  return text.size() <= longest ? text : text.substr(0, longest) + "...";
 }
 
 std::string from_here(const std::string& file) {
@@ -80,6 +89,13 @@ public:
     if (is_of_a_library(file))
       if (const auto caller = caller_of_inlined(*unit, address - bias)) return *caller;
     return fmt::format("{}:{}", from_here(file), number);
+  }
+
+  // The function that it is in; empty: not known.
+  [[nodiscard]] std::string function_at(std::uint64_t base, std::uint64_t offset) const {
+    const GElf_Addr address = (at_its_addresses_ ? base : 0) + offset + bias_;
+    const char* const name = module_ == nullptr ? nullptr : dwfl_module_addrname(module_, address);
+    return name == nullptr ? std::string() : name;
   }
 
 private:
@@ -151,20 +167,35 @@ SourceLines::Object& SourceLines::object(const std::string& path) {
   return *known;
 }
 
-std::string SourceLines::line_of(const RankTrace& rank, std::uint64_t site) {
+std::optional<SourceLines::Offset> SourceLines::offset_of(const RankTrace& rank, std::uint64_t site) {
   auto loaded = rank.objects.upper_bound(site - 1);
-  if (site == 0 || loaded == rank.objects.begin()) return {};
+  if (site == 0 || loaded == rank.objects.begin()) return std::nullopt;
   const auto& [base, path] = *--loaded;
-  const std::uint64_t offset = site - 1 - base; // of the call, not of what is behind it
-  const auto [known, added] = known_.try_emplace({path, offset});
-  if (added) known->second = object(path).line_at(base, offset);
+  return Offset{base, site - 1 - base, &path}; // of the call, not of what is behind it
+}
+
+std::string SourceLines::line_of(const RankTrace& rank, std::uint64_t site) {
+  const auto at = offset_of(rank, site);
+  if (!at) return {};
+  const auto [known, added] = known_.try_emplace({*at->path, at->offset});
+  if (added) known->second = object(*at->path).line_at(at->base, at->offset);
   return known->second;
 }
 
+// Where there are no lines: as the rank has it, an object, an offset, and the name of a function, which may
+// be longer than there was room for.
 std::string SourceLines::place(const RankTrace& rank, std::uint64_t site) {
   if (std::string line = line_of(rank, site); !line.empty()) return line;
   const auto text = rank.sites.find(site);
-  return text == rank.sites.end() ? fmt::format("{:#x}", site) : text->second;
+  if (text == rank.sites.end()) return fmt::format("{:#x}", site);
+  const std::size_t end = std::min(text->second.find(' ', text->second.rfind("+0x")), text->second.size());
+  std::string name = end < text->second.size() ? text->second.substr(end + 1) : std::string();
+  if (const auto at = offset_of(rank, site)) {
+    const std::string whole = object(*at->path).function_at(at->base, at->offset);
+    if (!whole.empty()) name = whole;
+  }
+  const std::string place = text->second.substr(0, end);
+  return name.empty() ? place : fmt::format("{} {}", place, in_source(name));
 }
 
 } // namespace parc::tools

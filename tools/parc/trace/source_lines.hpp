@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -19,8 +20,8 @@ public:
   SourceLines();
   ~SourceLines();
 
-  // "solver.c:92"; where no line is known what the trace has, as "solver+0x1234 exchange". A file below the
-  // working directory is named from there.
+  // "solver.c:92"; where no line is known "solver+0x1234 exchange(int)", or what the trace has of that. A
+  // file below the working directory is named from there.
   [[nodiscard]] std::string place(const RankTrace& rank, std::uint64_t site);
 
   // Why lines of some places are not known, a sentence for each object; empty: all are.
@@ -28,6 +29,11 @@ public:
 
 private:
   class Object;
+  struct Offset {
+    std::uint64_t base, offset;
+    const std::string* path;
+  };
+  [[nodiscard]] static std::optional<Offset> offset_of(const RankTrace& rank, std::uint64_t site);
   [[nodiscard]] std::string line_of(const RankTrace& rank, std::uint64_t site); // empty: not known
   [[nodiscard]] Object& object(const std::string& path);
 
