@@ -352,6 +352,8 @@ void JobOrigin::heard(Host& host, const kernel::Departed& message) {
 }
 
 void JobOrigin::heard(Host& host, const kernel::Abort& message) {
+  // With 0 all is well, but for a rank that has failed before.
+  if (message.status == 0 && stage_ >= Stage::running && verdict_of_ranks().status != 0) return end();
   if (rank_of(host, message.rank) != nullptr)
     decide(static_cast<int>(message.status),
            fmt::format("rank {} on host {} called {}", message.rank, host.name,

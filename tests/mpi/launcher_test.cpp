@@ -198,6 +198,9 @@ BOOST_FIXTURE_TEST_CASE(who_aborts_ends_the_job, Two) {
   check_end(job, 17, "rank 1 on host a called MPI_Abort");
   Process well = hosts.run({"--mpi", "-n", "4", "--hosts", "a:2,b:2", PARC_MPI_PROGRAMS "/aborting", "0"});
   check_end(well, 0, "rank 1 on host a called MPI_Abort");
+  Process crashed =
+      hosts.run({"--mpi", "-n", "4", "--hosts", "a:2,b:2", PARC_MPI_PROGRAMS "/aborting", "0", "crash"});
+  check_end(crashed, 128 + SIGKILL, "rank 3 on host b was killed by signal 9");
 }
 
 BOOST_FIXTURE_TEST_CASE(who_leaves_early_ends_the_job, Two) {
