@@ -62,7 +62,8 @@ Dialer::Attempt* Dialer::begin(const std::string& host, Attempt::Waiting waiting
 // A name of [hosts] is what that says: others may call another host so.
 void Dialer::reach(const std::string& host, Connected connected, Wish wish) {
   const auto end = wish.in_haste ? std::nullopt : std::optional(end_of_patience());
-  if (wish.identity == 0) wish.identity = needs_.directory.identity_of(host).value_or(0);
+  // Who is not dialed may have been started anew: it comes by its name.
+  if (wish.identity == 0 && !is_to_call(host)) wish.identity = needs_.directory.identity_of(host).value_or(0);
   Attempt* const made = begin(host, {std::move(connected), end, wish.identity});
   const bool is_named = is_to_call(host) || !needs_.directory.is_configured(host);
   const bool is_meant = (wish.identity != 0 || is_named) &&
@@ -82,9 +83,11 @@ bool Dialer::is_to_call(const std::string& host) const {
 
 void Dialer::await_call(Attempt& attempt) {
   attempt.is_called = true;
-  Error why = error(EHOSTUNREACH, "[hosts] says that {}, and it has not dialed this host",
-                    needs_.directory.may_dial() ? "nobody can dial it" : "this host dials nobody");
-  if (attempt.wanted != 0) why = std::move(why).in("cannot reach " + attempt.host);
+  const bool by_name = attempt.wanted == 0;
+  Error why = error(EHOSTUNREACH, "[hosts] says that {}, and {} has not dialed this one",
+                    needs_.directory.may_dial() ? "nobody can dial it" : "this host dials nobody",
+                    by_name ? "a host that calls itself " + attempt.host : "it");
+  if (!by_name) why = std::move(why).in("cannot reach " + attempt.host);
   resolved(attempt.host, std::move(why));
 }
 
