@@ -426,6 +426,9 @@ Verdict Peers::judge(const PendingLink& link) {
   if (sessions_.stopping()) return Verdict::Leaving;
   if (link.is_subflow()) return sessions_.judge_subflow(link);
   // Who dials knows whether it needs the connection.
+  const bool is_another =
+      link.role() == Role::Initiator && link.purpose().improves && peer != link.purpose().session;
+  if (is_another) return Verdict::Duplicate; // at an address that two sites have
   const HostSession* const session = sessions_.find(peer);
   const bool carried = session != nullptr && session->connection() != nullptr && !session->doubted() &&
                        !(link.purpose().improves && session->is_makeshift());
