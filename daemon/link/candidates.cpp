@@ -90,13 +90,9 @@ std::vector<Address> Candidates::places(bool by_name) const {
   return places;
 }
 
-std::optional<Address> Candidates::dial_directly(unsigned turn, bool by_name) const {
-  const std::vector<Address> known = places(by_name);
-  return known.empty() ? std::nullopt : std::optional(known[turn % known.size()]);
-}
-
 std::optional<Address> Candidates::dial(unsigned turn, bool by_name) const {
-  const auto direct = dial_directly(turn, by_name);
+  const std::vector<Address> known = places(by_name);
+  const auto direct = known.empty() ? std::nullopt : std::optional(known[turn % known.size()]);
   // Not for a moment without a direct way.
   if (const auto by = relay(); by && (!direct || turn % turns_of_relay == turns_of_relay - 1)) return by;
   return direct;

@@ -43,8 +43,8 @@ public:
   // Where to dial it at the `turn`-th time, from 0: in turn where its name was found and where it is known to
   // listen. `by_name`: the latter is not for this host, unless it answered there and no name was found.
   [[nodiscard]] std::optional<Address> dial(unsigned turn, bool by_name) const;
-  // Likewise, and not through a relay.
-  [[nodiscard]] std::optional<Address> dial_directly(unsigned turn, bool by_name) const;
+  // All of these but for relays.
+  [[nodiscard]] std::vector<Address> places(bool by_name) const;
   [[nodiscard]] std::optional<Address> relay() const; // where others had a link there; none: nobody had
   // The near end of the tunnel through which it has answered last; none: it has answered otherwise.
   [[nodiscard]] std::optional<Address> tunnel() const;
@@ -57,7 +57,6 @@ private:
   [[nodiscard]] const Candidate* find(Source source) const;
   [[nodiscard]] const Candidate* last_answered() const;
   [[nodiscard]] std::optional<Address> listens_at() const;
-  [[nodiscard]] std::vector<Address> places(bool by_name) const;
   void put(Source source, const Address& at);
   void drop(Source source);
 

@@ -35,7 +35,9 @@ void HostSessions::improve(std::uint64_t identity) {
   const HostSession* const session = find(identity);
   if (session == nullptr || stopping_ || !session->is_makeshift()) return;
   if (!needs_.directory.may_dial(session->identity().name)) return;
-  if (!session->candidates().name().empty())
+  const std::string& name = session->candidates().name();
+  const HostAddress named = needs_.directory.address_of(name);
+  if (!name.empty() && named.ssh.host.empty() && named.via.relay.empty()) // else it leads to no address
     return look_up(identity, [this, identity](const Result<void>&) { improve_now(identity); });
   improve_now(identity);
 }
@@ -43,21 +45,26 @@ void HostSessions::improve(std::uint64_t identity) {
 void HostSessions::improve_now(std::uint64_t identity) {
   const HostSession* const session = find(identity);
   if (session == nullptr || stopping_ || !session->is_makeshift()) return;
-  const auto at = session->candidates().dial_directly(
-      session->improvements(), needs_.directory.is_configured(session->candidates().name()));
-  if (!at || !at->is_ip()) return;
-  (void)needs_.dial(*at, {.session = identity,
-                          .improves = true,
-                          .patience_s = double(needs_.config.connect_timeout_s),
-                          .use = session->use()});
+  constexpr int most_at_once = 8;
+  int dialed = 0;
+  for (const Address& at :
+       session->candidates().places(needs_.directory.is_configured(session->candidates().name()))) {
+    if (!at.is_ip()) continue;
+    if (dialed++ == most_at_once) return;
+    (void)needs_.dial(at, {.session = identity,
+                           .improves = true,
+                           .patience_s = double(needs_.config.connect_timeout_s),
+                           .use = session->use()});
+  }
 }
 
-// As [hosts] says; else over the relay that was left for a way that has failed; else in turn where it is
-// known to be and where its name was found.
+// As [hosts] says; else over a relay where the way that there is seems dead, or has failed that was taken in
+// place of it; else in turn where it is known to be and where its name was found.
 std::optional<Address> HostSessions::place_of(const HostSession& session) const {
   const auto relay = session.candidates().relay();
   if (!needs_.directory.may_dial(session.identity().name)) return relay;
-  if (relay && session.has_left_relay() && session.dials() % 2 == 1) return relay;
+  const bool in_vain = session.doubted() || session.has_left_relay();
+  if (relay && in_vain && session.dials() % 2 == 1) return relay;
   return session.candidates().dial(session.dials(),
                                    needs_.directory.is_configured(session.candidates().name()));
 }
@@ -72,11 +79,18 @@ void HostSessions::redial(std::uint64_t identity) {
       needs_.loop.after_step([this, identity, found] { redial_through(identity, found); });
     });
   const auto at = place_of(*session);
-  if (!session->candidates().name().empty() && (!at || session->dials() % 2 == 0))
+  if (is_looked_up(*session) && (!at || session->dials() % 2 == 0))
     look_up(identity, [this, identity, awaited = !at](const Result<void>& found) {
       if (awaited) redial_now(identity, found);
     });
-  if (at) dial_again(*session, *at);
+  if (at) return dial_again(*session, *at);
+  if (!is_looked_up(*session)) session->dial_ended(error(EHOSTUNREACH, "nobody can dial it"), false);
+}
+
+// It has a name, and is dialed where that leads.
+bool HostSessions::is_looked_up(const HostSession& session) const {
+  const std::string& name = session.candidates().name();
+  return !name.empty() && needs_.directory.may_dial(session.identity().name);
 }
 
 // Whatever its name means by now: where the tunnel leads, that kernel was.

@@ -83,7 +83,7 @@ bool HostSession::is_makeshift() const {
 // A direct way may be open, and lose what is not short: then the next try is later than the last one was.
 void HostSession::count_improvement(bool was_makeshift, bool is_makeshift) {
   if (is_makeshift) {
-    improvements_ = has_left_relay() ? improvements_ + 1 : 0;
+    if (left_relay_at_) improvements_ = has_left_relay() ? improvements_ + 1 : 0;
     left_relay_at_.reset();
   } else if (was_makeshift) {
     left_relay_at_ = loop_.now();

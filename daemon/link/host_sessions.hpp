@@ -108,6 +108,7 @@ private:
   void call_back_now(std::uint64_t identity);
   void improve(std::uint64_t identity);
   void improve_now(std::uint64_t identity);
+  [[nodiscard]] bool is_looked_up(const HostSession& session) const;
   [[nodiscard]] std::optional<Address> place_of(const HostSession& session) const;
   void redial(std::uint64_t identity);
   void redial_through(std::uint64_t identity, const Result<std::vector<Address>>& tunnel);
