@@ -348,8 +348,15 @@ Result<void> Starter::give_memory(Message& message) {
   return success();
 }
 
+// Of a write whose bytes lie in a copy. What is queued nobody waits for, as those are that keep the network's
+// pace where much is held (HandOver::keeps_pace): there its end is told when the network has it.
+bool Starter::may_be_let_go(const Message& message) const {
+  return !message.is(MessageFlags::synchronous) && operations_.peer_answers(message.envelope.peer) &&
+         !(message.is(MessageFlags::queued) && room_.holds_plenty());
+}
+
 Result<void> Starter::locate_write(Message& message) {
-  message.loose = !message.is(MessageFlags::synchronous) && operations_.peer_answers(message.envelope.peer);
+  message.loose = may_be_let_go(message);
   if (message.length == 0 || (message.length <= short_write && locate_short_write(message))) return success();
   if (std::ranges::all_of(message.pieces, [this](const iovec& piece) { return in_arena(piece); })) {
     message.loose = false;
@@ -498,9 +505,7 @@ bool Starter::make_place_for_long_write(Message& message) {
 
 void Starter::hold_copy(parc_op id, const Message& message) {
   gather(static_cast<std::byte*>(message.block), message.pieces, 0, message.length);
-  if (message.is(MessageFlags::synchronous) || !operations_.peer_answers(message.envelope.peer) ||
-      !room_.reserve(message.length))
-    return;
+  if (!may_be_let_go(message) || !room_.reserve(message.length)) return;
   operations_.entry(slot_of(id)).held = message.length;
   operations_.loosen(id);
 }

@@ -105,6 +105,7 @@ private:
   [[nodiscard]] bool is_direct(Message& message, bool may_adopt);
   [[nodiscard]] Result<void> locate_read(Message& message);
   [[nodiscard]] Result<void> give_memory(Message& message);
+  [[nodiscard]] bool may_be_let_go(const Message& message) const;
   [[nodiscard]] Result<void> locate_write(Message& message);
   [[nodiscard]] bool locate_short_write(Message& message);
   static void name_block(Message& message, void* block);

@@ -142,7 +142,7 @@ int Waiter::conclude(parc_op id, parc_status& status, Release release, Cancel ca
   for (; !slot && operations_.is_held_now(id); slot = operations_.take(id, &use)) sched_yield();
   if (!slot) return status.error = PARC_EINVAL;
   if (operations_.done(*slot)) return finish_done(*slot, status);
-  if (use == Use::loose) return operations_.detach(*slot, status);
+  if (use == Use::loose) return finish_loose(id, *slot, status, cancel);
   return Operations::is_write(id) ? finish_write(id, *slot, status, release, cancel)
                                   : finish_read(id, *slot, status, release, cancel);
 }
@@ -342,10 +342,23 @@ int Waiter::finish_read(parc_op id, Slot slot, parc_status& status, Release most
   return ended(until_done(slot, {}, cancel), id, slot, status);
 }
 
+// Its bytes lie in a copy.
+int Waiter::finish_loose(parc_op id, Slot slot, parc_status& status, Cancel cancel) {
+  const Woken how = keep_pace(slot, cancel);
+  return how == Woken::late ? operations_.detach(slot, status) : ended(how, id, slot, status);
+}
+
+// Late: it is to wait no longer.
+Woken Waiter::keep_pace(Slot slot, Cancel cancel) {
+  Woken how = Woken::late;
+  for (HandOver::Pace pace; how == Woken::late && hand_over_.keeps_pace(slot, pace);)
+    how = until_done(slot, Clock::now() + HandOver::look_at_pace, cancel);
+  return how;
+}
+
 int Waiter::finish_write(parc_op id, Slot slot, parc_status& status, Release release, Cancel cancel) {
   Woken how = until_done(slot, Clock::now() + hand_over_.patience(slot), cancel);
-  for (HandOver::Pace pace; how == Woken::late && hand_over_.keeps_pace(pace);)
-    how = until_done(slot, Clock::now() + HandOver::look_at_pace, cancel);
+  if (how == Woken::late && hand_over_.may_copy(slot)) how = keep_pace(slot, cancel);
   if (how == Woken::late) {
     if (hand_over_.prepare(slot)) {
       if (release != Release::never && guards_.release_write(id, slot, status)) return PARC_OK;

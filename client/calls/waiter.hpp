@@ -61,6 +61,8 @@ private:
   [[nodiscard]] Release release_of(Slot slot, Release most) const;
   [[nodiscard]] Release release_of(parc_op id, Release most) const;
   [[nodiscard]] bool would_release(parc_op id, Release most) const;
+  [[nodiscard]] int finish_loose(parc_op id, Slot slot, parc_status& status, Cancel cancel);
+  [[nodiscard]] Woken keep_pace(Slot slot, Cancel cancel);
   int finish_write(parc_op id, Slot slot, parc_status& status, Release release, Cancel cancel);
   template <class Done> Woken rest(const Done& done, Limit limit, Cancel cancel, Slot own = LateReads::none);
   template <class Done> Woken rest_serving(const Done& done, Limit limit, Cancel cancel, Slot own);

@@ -21,21 +21,18 @@ public:
     return true;
   }
   void free(std::uint64_t bytes) {
-    if (bytes == 0) return;
-    held_.fetch_sub(bytes, std::memory_order_relaxed);
-    freed_.fetch_add(bytes, std::memory_order_relaxed);
+    if (bytes != 0) held_.fetch_sub(bytes, std::memory_order_relaxed);
   }
   // More than a path holds, and nobody has said how much may be held.
   [[nodiscard]] bool holds_plenty() const {
     return held_.load(std::memory_order_relaxed) >= plenty &&
            room_.load(std::memory_order_relaxed) == UINT64_MAX;
   }
-  [[nodiscard]] std::uint64_t freed() const { return freed_.load(std::memory_order_relaxed); } // ever
 
 private:
   static constexpr std::uint64_t plenty = 256 << 20;
   std::atomic<std::uint64_t> room_ = UINT64_MAX; // whatever the arena can grow to
-  std::atomic<std::uint64_t> held_ = 0, freed_ = 0;
+  std::atomic<std::uint64_t> held_ = 0;
 };
 
 } // namespace parc::client

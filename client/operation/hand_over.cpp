@@ -21,15 +21,17 @@ Clock::duration HandOver::patience(Slot slot) {
   return std::chrono::nanoseconds(copies * unacknowledged(slot).size() * copy_ns_per_kib_ / 1024);
 }
 
-bool HandOver::keeps_pace(Pace& pace) {
+bool HandOver::keeps_pace(Slot slot, Pace& pace) {
   if (!room_.holds_plenty()) return false;
-  const std::uint64_t taken = operations_.taken_of_copies();
-  if (!room_.holds_plenty() || taken == stood_still_at_.load(std::memory_order_relaxed)) return false;
+  const auto rank = static_cast<std::size_t>(operations_.entry(slot).envelope.peer);
+  std::atomic<std::uint64_t>& stood_still_at = standstills_[rank % standstills_.size()].at;
+  const std::uint64_t taken = operations_.taken_from(slot);
+  if (!room_.holds_plenty() || taken == stood_still_at.load(std::memory_order_relaxed)) return false;
   const auto now = Clock::now();
   if (taken != pace.taken) {
     pace = {taken, now};
   } else if (now - pace.since >= longest_standstill) {
-    stood_still_at_.store(taken, std::memory_order_relaxed);
+    stood_still_at.store(taken, std::memory_order_relaxed);
     return false;
   }
   return true;
@@ -43,14 +45,18 @@ HandOver::Range HandOver::unacknowledged(Slot slot) {
   return {begin, length - back};
 }
 
+bool HandOver::may_copy(Slot slot) const {
+  const auto& entry = operations_.entry(slot);
+  return !entry.local && !entry.is(MessageFlags::synchronous) && !entry.block &&
+         operations_.peer_answers(entry.envelope.peer);
+}
+
 bool HandOver::prepare(Slot slot) {
   auto& entry = operations_.entry(slot);
   const Range due = unacknowledged(slot);
   const bool from_end = entry.is(MessageFlags::from_end);
   const std::uint64_t size = from_end ? due.end : entry.length - due.begin;
-  if (entry.local || entry.is(MessageFlags::synchronous) || entry.block || due.size() == 0 ||
-      !operations_.peer_answers(entry.envelope.peer))
-    return false;
+  if (!may_copy(slot) || due.size() == 0) return false;
   if (!room_.reserve(size)) return false;
   entry.held = size; // goes with the slot, as the block does
   auto block = operations_.allocate(size);

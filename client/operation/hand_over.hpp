@@ -11,6 +11,7 @@
 #include "client/operation/operations.hpp"
 #include "client/session/ring.hpp"
 
+#include <array>
 #include <atomic>
 #include <chrono>
 
@@ -27,14 +28,15 @@ public:
   // for its copies of memory that it has not mapped.
   [[nodiscard]] Clock::duration patience(Slot slot);
 
-  // Whether a write is to go on waiting although it could be copied: much is held as copies, and the network
-  // takes some of it. Who writes more than it takes would fill the host's memory. Where it stands still, as
-  // where two write to each other before they read, copies are made all the same.
+  // Whether a write is to go on waiting although it could be copied, or is: much is held as copies, and its
+  // reader takes some of what is for it. Who writes more than that would fill the host's memory. Where it
+  // takes nothing, as where two write to each other before they read, the program goes on all the same.
   struct Pace { // of one wait
     std::uint64_t taken = UINT64_MAX;
     Clock::time_point since{};
   };
-  [[nodiscard]] bool keeps_pace(Pace& pace);
+  [[nodiscard]] bool keeps_pace(Slot slot, Pace& pace);
+  [[nodiscard]] bool may_copy(Slot slot) const;                // as far as is known without trying
   static constexpr std::chrono::milliseconds look_at_pace{10}; // between two questions
 
   // Makes the place for a copy, which goes with the slot. False: the write is bounced, there is no room, or
@@ -60,7 +62,10 @@ private:
   Ring& ring_;
   Sleep& sleep_;
   const unsigned copy_ns_per_kib_;
-  std::atomic<std::uint64_t> stood_still_at_ = UINT64_MAX; // of what the network has taken
+  struct Standstill {
+    std::atomic<std::uint64_t> at = UINT64_MAX; // of what was taken
+  };
+  std::array<Standstill, 16> standstills_; // by rank; where there are more, some share a place
 };
 
 } // namespace parc::client

@@ -202,9 +202,9 @@ public:
 
   // Frees what finished operations had, as far as it can be known without waiting.
   void collect();
-  // Bytes of copies that the network has taken, ever: rises as long as it takes any. Frees what it is done
-  // with.
-  [[nodiscard]] std::uint64_t taken_of_copies();
+  // Bytes of that write, and of copies for the same rank, ever, that have been taken: rises as long as any
+  // are. Frees copies that all is taken of.
+  [[nodiscard]] std::uint64_t taken_from(Slot writing);
   // Their blocks alone, where no lock is held.
   void collect_blocks();
   // A block of the arena, from what finished operations had if need be.
@@ -278,6 +278,15 @@ private:
   std::mutex lock_;           // of what is free in the table, too; taken before the arena's
   std::vector<Slot> to_reap_; // detached
   std::size_t next_to_reap_ = 0;
+  struct Taken { // of copies for a rank
+    std::uint64_t of_gone = 0, of_copies = 0;
+    Clock::time_point summed{};
+  };
+  static constexpr std::chrono::milliseconds sum_every{10};
+  std::array<Taken, 16> taken_; // by rank; where there are more, some share a place
+  [[nodiscard]] Taken& taken_of_rank(int rank) {
+    return taken_[static_cast<std::size_t>(rank) % taken_.size()];
+  }
   std::optional<LostPut> lost_put_;
 };
 

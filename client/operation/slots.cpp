@@ -37,17 +37,24 @@ void Operations::collect() {
   reap(to_reap_.size());
 }
 
-std::uint64_t Operations::taken_of_copies() {
-  const std::lock_guard hold(lock_);
-  collect_locked();
-  reap(to_reap_.size());
-  std::uint64_t taken = room_.freed();
-  for (const Slot slot : to_reap_) {
+std::uint64_t Operations::taken_from(Slot writing) {
+  const auto taken_of = [this](Slot slot) {
     const shm::Operation& shared = tables().operation(slot);
-    taken += std::min(table_[slot].held, shared.front.load(std::memory_order_relaxed) +
+    return std::min(table_[slot].length, shared.front.load(std::memory_order_relaxed) +
                                              shared.back.load(std::memory_order_relaxed));
+  };
+  const int peer = table_[writing].envelope.peer;
+  const std::lock_guard hold(lock_);
+  Taken& known = taken_of_rank(peer);
+  if (const auto now = Clock::now(); now - known.summed >= sum_every) { // they may be a million
+    known.summed = now;
+    collect_locked();
+    reap(to_reap_.size());
+    known.of_copies = 0;
+    for (const Slot slot : to_reap_)
+      if (&taken_of_rank(table_[slot].envelope.peer) == &known) known.of_copies += taken_of(slot);
   }
-  return taken;
+  return known.of_gone + known.of_copies + taken_of(writing);
 }
 
 // Whoever frees the slots has the lock.
@@ -124,6 +131,7 @@ void Operations::free_slot(Slot slot) {
   arena_.free(entry.take_block());
   arena_.free(std::exchange(entry.list, nullptr));
   if (entry.adopted) adopted_.end_use(*std::exchange(entry.adopted, nullptr));
+  if (shm::is_write(slot) && entry.held != 0) taken_of_rank(entry.envelope.peer).of_gone += entry.length;
   room_.free(std::exchange(entry.held, 0));
   set_use(slot, Use::free);
   table_.give(slot);

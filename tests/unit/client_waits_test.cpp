@@ -133,6 +133,42 @@ BOOST_AUTO_TEST_CASE(where_much_is_held_a_wait_keeps_the_networks_pace) {
   BOOST_TEST(program.kernel.hand_overs() == held_before + 2);
 }
 
+// Of ordinary memory, which is copied when a write begins. What is queued is the network's to end.
+BOOST_AUTO_TEST_CASE(where_much_is_held_so_do_waits_for_what_is_copied_already) {
+  constexpr std::size_t bytes = 2 << 20, held_before = 128;
+  FakeProgram program(2);
+  program.kernel.set_pace(0);
+  const std::string text(bytes, 'x');
+  const auto write = [&] { return parc_write(program.p, 1, 7, text.data(), bytes); };
+  for (std::size_t i = 0; i < held_before; ++i) BOOST_TEST_REQUIRE(write() == PARC_OK);
+  BOOST_TEST(write() == PARC_OK); // nobody reads
+
+  const parc_envelope to{1, 7, 0, 0};
+  const iovec whole{const_cast<char*>(text.data()), bytes};
+  const parc_op queued = parc_initwritev(program.p, &to, &whole, 1, PARC_QUEUED);
+  parc_completion completion;
+  BOOST_TEST(parc_completions(program.p, &completion, 1, 0) == 0);
+
+  program.kernel.take_from_oldest(bytes / 2);
+  std::atomic<bool> returned = false;
+  std::thread writer([&] {
+    BOOST_TEST(write() == PARC_OK);
+    returned = true;
+  });
+  program.kernel.await([&] { return program.kernel.writes_in_progress() == held_before + 3; });
+  for (int i = 0; i < 8; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20)); // in which it may do wrong
+    BOOST_TEST(!returned);
+    program.kernel.take_from_oldest(bytes / 32);
+  }
+  program.kernel.take_from_oldest(bytes / 4);
+  program.kernel.take_from_oldest(bytes);
+  writer.join();
+  program.kernel.set_pace(FakeKernel::all_at_once);
+  BOOST_TEST(parc_completions(program.p, &completion, 1, -1) == 1);
+  BOOST_TEST(completion.operation == queued);
+}
+
 BOOST_AUTO_TEST_CASE(tests_never_copy) {
   HeldWrite held;
   for (int i = 0; i < 100; ++i) BOOST_TEST(parc_test(held.program.p, held.write, nullptr) == 0);
