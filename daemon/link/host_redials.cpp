@@ -2,6 +2,7 @@
 // HostSessions' other half: where a kernel is dialed whose connection has ended, or that has dialed this one.
 #include "daemon/link/host_sessions.hpp"
 
+#include <algorithm>
 #include <cerrno>
 
 namespace parc::daemon {
@@ -142,9 +143,12 @@ void HostSessions::dial_subflow(std::uint64_t identity, std::uint32_t number) {
 }
 
 void HostSessions::dial_again(HostSession& session, const Address& at) {
+  // A relay has to be found, and to find that one.
+  constexpr double patience_with_relays_s = 3;
+  const double least_s = at.relayed() ? patience_with_relays_s : 0;
   PendingLink::Purpose purpose{.session = session.identity().host,
                                .met = session.candidates().has_answered_at(at),
-                               .patience_s = session.patience_s(),
+                               .patience_s = std::max(session.patience_s(), least_s),
                                .use = session.use()};
   if (const Result<void> dialed = needs_.dial(at, std::move(purpose)); !dialed)
     session.dial_ended(dialed.error(), false);
