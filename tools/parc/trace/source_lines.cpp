@@ -29,7 +29,9 @@ bool is_of_a_library(std::string_view file) {
 // As it stands in the source.
 std::string in_source(const std::string& name) {
   constexpr std::size_t longest = 80;
-  const std::unique_ptr<char, Free> whole(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, nullptr));
+  const bool is_mangled = name.starts_with("_Z"); // else it would be taken for that of a type
+  const std::unique_ptr<char, Free> whole(
+      is_mangled ? abi::__cxa_demangle(name.c_str(), nullptr, nullptr, nullptr) : nullptr);
   const std::string text = whole ? whole.get() : name;
   return text.size() <= longest ? text : text.substr(0, longest) + "...";
 }
@@ -188,13 +190,19 @@ std::string SourceLines::place(const RankTrace& rank, std::uint64_t site) {
   if (std::string line = line_of(rank, site); !line.empty()) return line;
   const auto text = rank.sites.find(site);
   if (text == rank.sites.end()) return fmt::format("{:#x}", site);
-  const std::size_t end = std::min(text->second.find(' ', text->second.rfind("+0x")), text->second.size());
-  std::string name = end < text->second.size() ? text->second.substr(end + 1) : std::string();
+  const auto [named, added] = named_.try_emplace(text->second);
+  if (added) named->second = name_of(rank, site, text->second);
+  return named->second;
+}
+
+std::string SourceLines::name_of(const RankTrace& rank, std::uint64_t site, const std::string& text) {
+  const std::size_t end = std::min(text.find(' ', text.rfind("+0x")), text.size());
+  std::string name = end < text.size() ? text.substr(end + 1) : std::string();
   if (const auto at = offset_of(rank, site)) {
     const std::string whole = object(*at->path).function_at(at->base, at->offset);
     if (!whole.empty()) name = whole;
   }
-  const std::string place = text->second.substr(0, end);
+  const std::string place = text.substr(0, end);
   return name.empty() ? place : fmt::format("{} {}", place, in_source(name));
 }
 

@@ -35,11 +35,13 @@ private:
   };
   [[nodiscard]] static std::optional<Offset> offset_of(const RankTrace& rank, std::uint64_t site);
   [[nodiscard]] std::string line_of(const RankTrace& rank, std::uint64_t site); // empty: not known
+  [[nodiscard]] std::string name_of(const RankTrace& rank, std::uint64_t site, const std::string& text);
   [[nodiscard]] Object& object(const std::string& path);
 
   std::map<std::string, std::unique_ptr<Object>> objects_;
   std::map<std::string, std::string> missing_;
   std::map<std::pair<std::string, std::uint64_t>, std::string> known_; // object and offset
+  std::map<std::string, std::string> named_;                           // as ranks have it
 };
 
 } // namespace parc::tools
