@@ -75,16 +75,20 @@ BOOST_AUTO_TEST_CASE(a_connection_has_a_rate_of_its_own) {
 // A large segment by its packets.
 BOOST_AUTO_TEST_CASE(what_is_too_large_is_lost) {
   Link link({.largest_packet = 1200});
-  const auto send = [&](std::uint32_t bytes, std::uint32_t packets) {
+  const auto send = [&](std::uint32_t largest, std::uint32_t packets) {
     (void)store.room();
     const auto before = link.in_flight();
-    link.offer(store.take(64), {.host = 1, .wire_packets = packets, .wire_bytes = bytes}, 0, random);
+    const PacketFacts facts{.host = 1,
+                            .wire_packets = packets,
+                            .wire_bytes = largest * (packets - 1) + 100,
+                            .largest_wire = largest};
+    link.offer(store.take(64), facts, 0, random);
     return link.in_flight() != before;
   };
   BOOST_TEST(send(1200, 1));
   BOOST_TEST(!send(1201, 1));
-  BOOST_TEST(send(3600, 3));
-  BOOST_TEST(!send(4000, 3));
+  BOOST_TEST(send(1200, 3));
+  BOOST_TEST(!send(1500, 3));
   BOOST_TEST(link.counters().dropped_loss == 4u);
 }
 

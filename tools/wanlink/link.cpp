@@ -108,10 +108,9 @@ bool Link::exceeds(const PacketFacts& facts, Nanoseconds now) {
   return false;
 }
 
-// All packets of a large segment are as large but for the last one.
+// The last packet of a large segment, which may be small, goes with the others.
 bool Link::is_too_large(const PacketFacts& facts) const {
-  return settings_.largest_packet != 0 &&
-         facts.wire_bytes > settings_.largest_packet * std::uint64_t{facts.wire_packets};
+  return settings_.largest_packet != 0 && facts.largest_wire > settings_.largest_packet;
 }
 
 bool Link::survives(std::uint32_t wire_packets, Random& random) const {

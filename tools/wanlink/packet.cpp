@@ -82,7 +82,8 @@ std::optional<PacketFacts> inspect(std::span<const std::byte> packet) {
   const auto host = destination(ip);
   if (!host) return std::nullopt;
 
-  PacketFacts facts{.host = *host, .wire_bytes = static_cast<std::uint32_t>(ip.size())};
+  const auto size = static_cast<std::uint32_t>(ip.size());
+  PacketFacts facts{.host = *host, .wire_bytes = size, .largest_wire = size};
   look_at_connection(ip, facts);
   const std::size_t tcp = offload.checksum_start;
   if (offload.gso_type == 0 || offload.gso_size == 0 || ip.size() < tcp + 20) return facts;
@@ -91,6 +92,7 @@ std::optional<PacketFacts> inspect(std::span<const std::byte> packet) {
   const std::size_t packets = (ip.size() - headers + offload.gso_size - 1) / offload.gso_size;
   facts.wire_packets = static_cast<std::uint32_t>(packets);
   facts.wire_bytes += static_cast<std::uint32_t>((packets - 1) * headers);
+  facts.largest_wire = std::min(size, static_cast<std::uint32_t>(headers) + offload.gso_size);
   return facts;
 }
 

@@ -65,6 +65,7 @@ struct PacketFacts {
   unsigned host = 0;              // last byte of the destination address: 10.77.0.HOST or fd77::HOST
   std::uint32_t wire_packets = 1; // a large segment becomes several packets,
   std::uint32_t wire_bytes = 0;   // each with its own headers
+  std::uint32_t largest_wire = 0; // of them, in bytes
   bool opens = false;             // a connection of TCP
   std::uint16_t port_there = 0;   // of TCP, where it goes to
   std::uint32_t ports = 0;        // of both ends, of TCP; 0: of anything else
