@@ -464,7 +464,8 @@ PARC_API int parc_barrier(parc_context* context);
 
 /* Sets how many bytes waits for writes may hold as copies; the default is what there is memory for, but where
  * copies hold more than 256 MiB, waits for writes go no faster than the network, as long as that takes
- * anything. With 0 a wait for a write waits for the network, as in the paper's figure 21(b). */
+ * anything. Writes with PARC_QUEUED are then told of when the network has them. With 0 a wait for a write
+ * waits for the network, as in the paper's figure 21(b). */
 PARC_API int parc_set_copy_room(parc_context* context, size_t bytes);
 
 /* ---- Early release (erMPI 2005) ------------------------------------------------------------------------ */
