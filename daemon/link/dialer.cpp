@@ -13,9 +13,8 @@ namespace {
 
 using namespace std::chrono_literals;
 constexpr auto time_without_relay = 1s; // of rounds, where another one may help
-constexpr double patience_with_relays_s = 3;
-constexpr double connections_via = 3; // to the relay, from there on, and the one that is relayed
-constexpr double stagger_s = 0.25;    // as RFC 8305 has it
+constexpr double connections_via = 3;   // to the relay, from there on, and the one that is relayed
+constexpr double stagger_s = 0.25;      // as RFC 8305 has it
 constexpr double first_round_pause_s = 0.02, longest_round_pause_s = 0.5; // between two rounds of an attempt
 
 // Those that leave, in their order; the others stay.

@@ -143,8 +143,6 @@ void HostSessions::dial_subflow(std::uint64_t identity, std::uint32_t number) {
 }
 
 void HostSessions::dial_again(HostSession& session, const Address& at) {
-  // A relay has to be found, and to find that one.
-  constexpr double patience_with_relays_s = 3;
   const double least_s = at.relayed() ? patience_with_relays_s : 0;
   PendingLink::Purpose purpose{.session = session.identity().host,
                                .met = session.candidates().has_answered_at(at),

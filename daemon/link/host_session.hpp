@@ -66,7 +66,6 @@ public:
   [[nodiscard]] PeerLink* connection() const { return connection_; } // none: parted
   [[nodiscard]] bool is_near() const { return near_; }               // nobody relayed the last one
   [[nodiscard]] bool is_makeshift() const; // it has a connection, and a direct one is to take its place
-  [[nodiscard]] unsigned improvements() const { return improvements_; } // tried, and those that were in vain
   // Not long ago, for a direct connection: where that is in vain, the relay is the better way.
   [[nodiscard]] bool has_left_relay() const;
   void improve_soon(); // its makeshift connection, unless that has been tried

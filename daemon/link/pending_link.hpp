@@ -16,6 +16,8 @@
 
 namespace parc::daemon {
 
+inline constexpr double patience_with_relays_s = 3; // a relay has to be found, and to find who is dialed
+
 class PendingLink {
 public:
   enum class Stage : std::uint8_t { connecting, shaking, lingering, over };
