@@ -7,6 +7,7 @@
 #include "tests/model/neighbours.hpp"
 #include "tests/model/places.hpp"
 #include "tests/model/resume.hpp"
+#include "tests/model/subflows.hpp"
 #include "tests/model/windows.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -130,6 +131,35 @@ BOOST_AUTO_TEST_CASE(nothing_is_lost_or_doubled_when_carriers_end) {
 BOOST_AUTO_TEST_CASE(receivers_that_forget_what_is_missing_are_seen) {
   const Explored found = explore({.forgetful = true});
   BOOST_TEST((found.broken.has_value() || found.stuck.has_value()));
+}
+
+// The first carrier and one to two subflows, which end at any token.
+BOOST_AUTO_TEST_CASE(messages_come_once_over_several_streams) {
+  const Subflows shapes[] = {{.fragments = 2, .subflows = 1, .doubts = 2},
+                             {.fragments = 2, .trains = 1},
+                             {.fragments = 2, .breaks = 1},
+                             {.trains = 1, .breaks = 1, .doubts = 0},
+                             {.subflows = 1, .breaks = 1}};
+  for (const Subflows& shape : shapes) {
+    const Explored found = explore(shape);
+    BOOST_TEST_MESSAGE(int{shape.fragments} << " fragments, " << int{shape.subflows} << " subflows, "
+                                            << int{shape.breaks} << " breaks: " << found.states << " states");
+    check_all(found, 1000);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_several_streams_are_used_without_is_seen) {
+  const Subflows few{.fragments = 2, .breaks = 1};
+  const auto without = [&](bool Subflows::*what) {
+    Subflows shape = few;
+    shape.*what = true;
+    return explore(shape);
+  };
+  BOOST_TEST(without(&Subflows::keeps_log).stuck.has_value());
+  BOOST_TEST(without(&Subflows::writes_over).broken.has_value());
+  BOOST_TEST(without(&Subflows::once_decided).broken.has_value());
+  BOOST_TEST(without(&Subflows::unnamed).broken.has_value());
+  BOOST_TEST(without(&Subflows::silent).broken.has_value());
 }
 
 BOOST_AUTO_TEST_CASE(puts_take_effect_in_order_over_two_carriers) {
