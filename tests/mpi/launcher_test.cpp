@@ -2,6 +2,7 @@
 // parc run --mpi: parc starts the ranks of MPI itself. They print what they print where mpirun starts them,
 // and the job ends as one of parc's own does.
 #include "tests/mpi/mpi_job.hpp"
+#include "tools/parc/run/mpi_library.hpp"
 
 #include <csignal>
 #include <filesystem>
@@ -96,6 +97,19 @@ BOOST_FIXTURE_TEST_CASE(the_callers_parameters_of_open_mpi_are_those_of_ranks, T
        {"OMPI_MCA_btl=self\n", "OMPI_MCA_x_y=1\n", "OMPI_MCA_x_z=2\n", "OMPI_MCA_pml=cm\n"})
     BOOST_TEST(job.output().find(each) != std::string::npos, each << job.output());
   BOOST_TEST(job.errors().find("PARC_TEST_NO_SUCH_VARIABLE is not set") != std::string::npos, job.errors());
+}
+
+// Which costs a second at their end.
+BOOST_AUTO_TEST_CASE(programs_that_make_no_windows_do_without_their_transport) {
+  const auto may = [](const char* program) {
+    return tools::may_make_windows(std::string(PARC_MPI_PROGRAMS "/") + program);
+  };
+  for (const char* const each : {"slack", "collectives", "fortran_mpi", "fortran_mpif"})
+    BOOST_TEST(!may(each), each);
+  for (const char* const each :
+       {"windows", "fortran_mpi_f08", "spawning", "coarrays", "threads_mixed", "objects.py"})
+    BOOST_TEST(may(each), each);
+  BOOST_TEST(tools::may_make_windows("python3")); // it loads what it needs
 }
 
 // Where there are more than cores, so that those who wait leave these to the others.

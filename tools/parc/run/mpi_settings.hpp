@@ -25,7 +25,8 @@ inline constexpr std::array<std::pair<const char*, const char*>, 7> mpi_settings
 inline constexpr const char* for_mpi4py = "MPI4PY_RC_RECV_MPROBE";
 
 // Adds them to the variables that ranks are asked to get, where nobody has set them otherwise, and what the
-// caller's environment has of Open MPI's parameters, as mpirun does.
-void ask_for_mpi(std::vector<std::string>& asked);
+// caller's environment has of Open MPI's parameters, as mpirun does. Programs without windows do without
+// their transport: MPI_Finalize sleeps for a second to close it.
+void ask_for_mpi(std::vector<std::string>& asked, bool with_windows);
 
 } // namespace parc::tools

@@ -96,10 +96,15 @@ Result<void> check_name(const std::vector<std::string>& command) {
   return success();
 }
 
+// As its ranks find it, where their host has the same files.
+std::string found_from(const std::string& name, const std::string& directory) {
+  const bool below = name.find('/') != name.npos && !name.starts_with('/') && !directory.empty();
+  return below ? directory + "/" + name : name;
+}
+
 // Each of its ranks would take itself for the only one.
 Result<void> check_mpi(const std::string& name, const std::string& directory) {
-  const bool below = name.find('/') != name.npos && !name.starts_with('/') && !directory.empty();
-  const std::string library = library_of_mpich(below ? directory + "/" + name : name);
+  const std::string library = library_of_mpich(found_from(name, directory));
   if (library.empty()) return success();
   return error(EINVAL,
                "{} was built for MPICH or one of its kin (it needs {}), and parc starts ranks of Open MPI; "
@@ -129,6 +134,14 @@ Result<std::vector<Program::App>> describe_apps(const RunOptions& options) {
   return apps;
 }
 
+bool some_make_windows(const RunOptions& options) {
+  return may_make_windows(found_from(options.command.at(0), options.directory)) ||
+         std::ranges::any_of(options.further, [&](const AppOptions& app) {
+           return may_make_windows(
+               found_from(app.command.at(0), app.directory.empty() ? options.directory : app.directory));
+         });
+}
+
 Result<Program> describe_program(const RunOptions& options) {
   Program program;
   program.arguments = options.command;
@@ -146,7 +159,7 @@ Result<Program> describe_program(const RunOptions& options) {
     if (options.early_release.empty() && std::getenv(env_early_release) == nullptr)
       asked.push_back(fmt::format("{}=gets", env_early_release));
   }
-  if (options.mpi) ask_for_mpi(asked);
+  if (options.mpi) ask_for_mpi(asked, some_make_windows(options));
   PARC_TRY(set_environment(program, asked));
   PARC_TRY(directory, directory_of_ranks(options.directory));
   program.directory = std::move(directory);
