@@ -26,7 +26,8 @@ constexpr std::uint64_t turns_unseen = 512;   // between two publications while 
 constexpr std::uint64_t long_work = 32 << 10; // bytes over links in a turn
 constexpr double displaced_look_s = 1;        // whether the last job is over
 constexpr double last_words_s = 0.05;
-constexpr double longest_farewell_s = 7; // of a shutdown: ranks have two seconds, or twice two, to end
+constexpr double acknowledged_after_s = 0.1; // what nobody waits for
+constexpr double longest_farewell_s = 7;     // of a shutdown: ranks have two seconds, or twice two, to end
 
 // None: neighbours exchange messages through the kernel.
 std::optional<shm::Progress> progress_of(std::string_view local) {
@@ -60,9 +61,10 @@ Kernel::Kernel(World world)
              .joiner = [this](Fd socket,
                               const std::string& wants) { joins_->joiner(std::move(socket), wants); },
              .turned_away = [this] { sessions_->turned_away(); }}),
-      link_socket_(world_.runtime_dir.link_socket()), idle_(loop_, [this] { look_whether_idle(); }),
-      last_words_(loop_, [this] { stopped_ = true; }), farewell_(loop_, [this] { stopped_ = true; }),
-      no_memory_(loop_, "allocations failed") {
+      link_socket_(world_.runtime_dir.link_socket()),
+      acknowledge_(loop_, [this] { engine_.flush_acknowledgements(); }),
+      idle_(loop_, [this] { look_whether_idle(); }), last_words_(loop_, [this] { stopped_ = true; }),
+      farewell_(loop_, [this] { stopped_ = true; }), no_memory_(loop_, "allocations failed") {
   if (world_.config.encryption != "none") encrypted_.emplace(world_.keys, relays_);
   peers_ = std::make_unique<Peers>(
       loop_, engine_, encrypted_ ? static_cast<StreamMaker&>(*encrypted_) : relays_, world_.config,
@@ -134,7 +136,11 @@ Kernel::Kernel(World world)
       IdlePolicy::Needs{.spinning = [this] { return sessions_->any_spinning(); },
                         .bursts = [this] { return sessions_->any_in_burst(); },
                         .asks = [this] { return engine_.asks_programs(); },
-                        .ready = [this] { return prepare_to_sleep(); },
+                        .ready =
+                            [this] {
+                              publish();
+                              return prepare_to_sleep();
+                            },
                         .announce_sleep = [this] { sessions_->announce_sleep(); },
                         .announce_awake = [this] { sessions_->announce_awake(); }});
 }
@@ -320,10 +326,12 @@ void Kernel::save_memory() {
 }
 
 bool Kernel::prepare_to_sleep() {
-  publish();
   if (engine_.owes_acknowledgement()) {
-    engine_.flush_acknowledgements();
-    return true;
+    if (!engine_.acknowledgements_may_wait()) {
+      engine_.flush_acknowledgements();
+      return true;
+    }
+    if (!acknowledge_.is_set()) acknowledge_.set(acknowledged_after_s);
   }
   return sessions_->any_requests() || loop_.any_actions();
 }

@@ -66,10 +66,11 @@ public:
   explicit Kernel(World world);
   ~Kernel() override;
 
-  Result<void> start(); // listens on its ports and its Unix socket
-  void run();           // until SIGTERM, SIGINT or stop()
-  std::uint64_t turn(); // once round, as run() does; returns how much it did
-  void stop();          // lets running jobs know, then ends run()
+  Result<void> start();    // listens on its ports and its Unix socket
+  void run();              // until SIGTERM, SIGINT or stop()
+  std::uint64_t turn();    // once round, as run() does; returns how much it did
+  void stop();             // lets running jobs know, then ends run()
+  bool prepare_to_sleep(); // where a turn did nothing; true: there is something to be done before
 
   // For who drives it in place of run(), and gives it peers, programs and tools in place of its doors.
   Loop& loop() { return loop_; }
@@ -85,7 +86,6 @@ public:
 private:
   void choose_core();
   std::uint64_t end_step(std::uint64_t work);
-  bool prepare_to_sleep();
   void publish();
   void reload();
   void use(const Keys& keys);
@@ -134,6 +134,7 @@ private:
   std::unique_ptr<IdlePolicy> idle_policy_;
   std::uint64_t core_chosen_at_ = 0; // turns
   std::vector<Event> signals_;
+  Timer acknowledge_; // short messages, where nothing else is said meanwhile
   Timer idle_;
   std::uint64_t programs_before_ = 0; // when idle_ rang
   bool displaced_ = false;            // another kernel has the runtime directory

@@ -227,8 +227,11 @@ public:
   void wrote(std::uint32_t link, std::size_t bytes, std::uint32_t subflow = 0);
   // A program has been asked for an atomic operation, and has not made it.
   [[nodiscard]] bool asks_programs() const { return !asked_atomics_.empty(); }
-  // Acknowledgements that somebody may be waiting for go out alone before the owner sleeps: flush, and write.
-  bool owes_acknowledgement() const;
+  // Acknowledgements that let the other side finish something go out alone before the owner sleeps: flush,
+  // and write. Where nobody waits for any of them they may ride with what is said next, within some
+  // milliseconds.
+  [[nodiscard]] bool owes_acknowledgement() const;
+  [[nodiscard]] bool acknowledgements_may_wait() const;
   void flush_acknowledgements();
   [[nodiscard]] const Link& link(std::uint32_t index) const; // of one that broke only open is valid: false
   [[nodiscard]] std::size_t links() const { return links_.size(); }
@@ -398,6 +401,7 @@ private:
   Refusal acknowledge(Trains& trains, const Carrier& carrier, std::uint64_t sequence);
   void acknowledged(const Log::Entry& entry);
   static bool owes_acknowledgement(const Link& link);
+  static void want_acknowledgement(Link& link, const Incoming& message);
   [[nodiscard]] static std::uint64_t grant(const Link& link) { return link.reserved + link.freed; }
   [[nodiscard]] std::uint64_t grant_envelopes(const Link& link) const {
     const std::uint64_t most = settings_.unmatched / envelope_bytes;

@@ -200,7 +200,7 @@ void Engine::check_read_done(Incoming& message) {
   Reading& read = *message.read;
   Pair& pair = *message.pair;
   const bool put = read.of_window;
-  if (message.link != nullptr) message.link->ack_urgent = true;
+  if (message.link != nullptr) want_acknowledgement(*message.link, message);
   if (put && message.link != nullptr && !read.unreached)
     say_end(*message.link, {message.message, Kind::matched, 0, 0});
   else if (put && message.link != nullptr && !read.memory.ends()) // or its departure says it

@@ -281,7 +281,8 @@ struct Link : Trains {
   [[nodiscard]] std::uint64_t places_left() const {
     return envelopes_told - std::min(envelopes_told, envelopes_in);
   }
-  bool ack_urgent = false; // the peer can finish something with it
+  // The peer can finish something with it: what somebody may wait for, or only what holds memory.
+  bool ack_urgent = false, ack_wanted = false;
   // Counters
   std::uint64_t trains_in = 0, trains_out = 0, fragments_in = 0, fragments_out = 0, bytes_in = 0,
                 bytes_out = 0, messages_in = 0, messages_out = 0;

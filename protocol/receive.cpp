@@ -135,7 +135,8 @@ void Engine::deliver_new(const Incoming& message, const Block& block) {
 // A run of it is here to its end.
 void Engine::arrived(Link& link, Incoming& message) {
   if (message.arrived != message.promised) return;
-  if (message.whole() || message.rest_wanted()) link.ack_urgent = true;
+  if (message.whole()) want_acknowledgement(link, message);
+  if (message.rest_wanted()) link.ack_urgent = true;
   if (message.striped && message.owes == Kind::none && message.what != Incoming::What::put) {
     owe(message, Kind::message_ack);
     for (const auto& subflow : link.subflows) // what it says of them is not to be waited for
@@ -276,7 +277,7 @@ Refusal Engine::take_envelope(Link& link, const EntryWalk::Entry& entry) {
   const bool from_end = has(e.flags, MessageFlags::from_end);
   if (e.inline_length == 0) message.eager = Grant::unasked(e.length, e.eager, from_end, link.fragment);
   const bool all_here = message.whole() && message.eager.left() == 0;
-  if (all_here) link.ack_urgent = true;
+  if (all_here) want_acknowledgement(link, message);
   if ((!all_here || message.synchronous()) && !link.incoming.emplace(e.message, message.id).second) {
     forget_pair(message);
     incoming_.drop(message);
@@ -423,6 +424,7 @@ Refusal Engine::take_departure(Link& link, const Descriptor& d) {
   const bool unknown = (d.flags & flag_unknown) != 0;
   if (found->second->envelopes != d.extra || (unknown && d.extra != 0)) return Refusal::departure;
   if (d.extra != 0) --link.senders;
+  link.ack_urgent = true; // it leaves when all that it wrote is acknowledged
   found->second->how = (d.flags & flag_killed) != 0 ? Departure::killed : Departure::left;
   listener_.peer_departed(found->first);
   tell_departed(*found->second);

@@ -25,6 +25,7 @@ static_assert(sizeof(Prefix) + many_answers_before_others * sizeof(Descriptor) +
                   max_inline <=
               bytes_before_payload);
 constexpr std::uint64_t asked_in_flight = 16; // acknowledgements
+constexpr std::uint64_t most_that_wait = 16;  // trains, for one that nobody waits for
 // Where there are subflows, the first carrier brings no more of long messages unasked than its path holds:
 // the rest is there sooner over them. Short ones go at once.
 constexpr std::uint64_t short_beside_subflows = 192 << 10; // what kernels relay is, too
@@ -66,8 +67,11 @@ bool owes_alone(const Trains& trains) {
   return !trains.ack_now && trains.received != trains.received_told;
 }
 bool owes_alone(const Link& link) { // on its first carrier
-  return link.carrier.stage == Carrier::Stage::up && link.ack_urgent &&
+  return link.carrier.stage == Carrier::Stage::up && (link.ack_urgent || link.ack_wanted) &&
          owes_alone(static_cast<const Trains&>(link));
+}
+bool owes_alone(const std::unique_ptr<Subflow>& subflow) {
+  return subflow != nullptr && owes_alone(*subflow);
 }
 
 } // namespace
@@ -108,18 +112,32 @@ bool Engine::owes_acknowledgement() const {
                      [](const Link* link) { return owes_acknowledgement(*link); });
 }
 
+bool Engine::acknowledgements_may_wait() const {
+  return std::none_of(open_links_.begin(), open_links_.end(), [](const Link* link) {
+    const bool waits = !link->ack_urgent && link->received - link->received_told < most_that_wait;
+    return waits ? std::ranges::any_of(link->subflows, [](const auto& each) { return owes_alone(each); })
+                 : owes_acknowledgement(*link);
+  });
+}
+
 void Engine::flush_acknowledgements() {
   for (Link* link : open_links_) {
     if (owes_alone(*link)) link->ack_now = true;
     for (const auto& subflow : link->subflows)
-      if (subflow != nullptr && owes_alone(*subflow)) subflow->ack_now = true;
+      if (owes_alone(subflow)) subflow->ack_now = true;
   }
 }
 
 bool Engine::owes_acknowledgement(const Link& link) {
-  return owes_alone(link) || std::ranges::any_of(link.subflows, [](const auto& subflow) {
-           return subflow != nullptr && owes_alone(*subflow);
-         });
+  return owes_alone(link) ||
+         std::ranges::any_of(link.subflows, [](const auto& each) { return owes_alone(each); });
+}
+
+// It is here whole. What kernels say to each other is answered by what they do next.
+void Engine::want_acknowledgement(Link& link, const Incoming& message) {
+  const bool unawaited = message.what == Incoming::What::message && message.total <= max_unawaited &&
+                         !message.synchronous() && message.space != Space::kernels;
+  (unawaited ? link.ack_wanted : link.ack_urgent) = true;
 }
 
 bool Engine::build(Link& link) {
@@ -155,7 +173,8 @@ bool Engine::build(Link& link) {
   prefix.destination_host = link.peer;
   train.finish(prefix);
   link.ack_now = false;
-  link.ack_urgent = link.ack_urgent && !link.carrier.due.empty(); // of a train that is not all here
+  if (link.carrier.due.empty())
+    link.ack_urgent = link.ack_wanted = false; // else of a train that is not all here
   ++link.trains_out;
   return true;
 }

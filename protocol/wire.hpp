@@ -42,6 +42,8 @@ inline constexpr std::uint32_t max_header = 2048;
 inline constexpr std::uint32_t max_entries = 32;
 inline constexpr std::uint32_t max_payload = 1u << 20; // of a train
 inline constexpr std::uint32_t max_inline = 192;       // bytes that ride with an envelope
+// Bytes of a message up to which nobody waits for its acknowledgement: libparc copies it at its start.
+inline constexpr std::uint64_t max_unawaited = 1024;
 inline constexpr std::uint64_t max_message = std::uint64_t{8} << 30;
 inline constexpr std::uint32_t train_magic = 0x6e727450;     // "Ptrn"
 inline constexpr std::uint32_t statement_magic = 0x74735450; // "PTst"

@@ -10,7 +10,6 @@
 namespace parc::client {
 namespace {
 
-constexpr std::uint64_t short_write = 1024;
 
 // The flags of parc.h are bits of MessageFlags.
 constexpr MessageFlags flags_of(unsigned flags) {
@@ -357,7 +356,7 @@ bool Starter::may_be_let_go(const Message& message) const {
 
 Result<void> Starter::locate_write(Message& message) {
   message.loose = may_be_let_go(message);
-  if (message.length == 0 || (message.length <= short_write && locate_short_write(message))) return success();
+  if (message.length == 0 || (message.length <= protocol::max_unawaited && locate_short_write(message))) return success();
   if (std::ranges::all_of(message.pieces, [this](const iovec& piece) { return in_arena(piece); })) {
     message.loose = false;
     return name_directly(message);

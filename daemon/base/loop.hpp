@@ -78,6 +78,7 @@ public:
 
   void set(double seconds); // from now on, in place of an earlier time
   void cancel();
+  [[nodiscard]] bool is_set() const { return due_.has_value(); }
 
 private:
   friend class Loop;

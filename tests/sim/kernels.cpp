@@ -129,8 +129,7 @@ bool Kernels::go_round(std::size_t number) {
   kernel.loop().ring();
   event_base_loop(kernel.loop().events(), EVLOOP_NONBLOCK | EVLOOP_ONCE);
   const bool worked = kernel.turn() != 0;
-  const bool owes = !worked && kernel.engine().owes_acknowledgement();
-  if (owes) kernel.engine().flush_acknowledgements();
+  const bool owes = !worked && kernel.prepare_to_sleep();
   see_links(number);
   if (kernel.stopped()) kernel_ended(number);
   return worked || owes;

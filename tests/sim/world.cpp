@@ -134,7 +134,8 @@ void World::turn(std::size_t host, bool calm) {
   moved |= at.engine.copy() != 0;
   moved |= pass_gates(host, calm);
   moved |= write_links(host, calm);
-  if ((!moved || random_.one_in(10)) && at.engine.owes_acknowledgement()) {
+  const bool may_wait = !calm && at.engine.acknowledgements_may_wait() && !random_.one_in(4);
+  if ((!moved || random_.one_in(10)) && at.engine.owes_acknowledgement() && !may_wait) {
     at.engine.flush_acknowledgements();
     moved = true;
   }

@@ -248,6 +248,49 @@ BOOST_AUTO_TEST_CASE(a_write_is_done_only_when_it_is_acknowledged) {
   BOOST_TEST(!hosts.engine(1).owes_acknowledgement());
 }
 
+// Who wrote a short message has it back when it is started.
+BOOST_AUTO_TEST_CASE(acknowledgements_that_nobody_waits_for_may_wait) {
+  Hosts hosts({0, 1});
+  hosts.settle();
+  const auto may_wait_behind = [&](std::size_t bytes) {
+    Bytes out = pattern(bytes, 1), in(bytes);
+    Op& write = hosts.write(0, 1, 5, out);
+    Op& read = hosts.read(1, 0, 5, in);
+    while (hosts.step()) {
+    }
+    BOOST_TEST((read.finished && !write.finished));
+    BOOST_TEST(hosts.engine(1).owes_acknowledgement());
+    const bool may_wait = hosts.engine(1).acknowledgements_may_wait();
+    Bytes back(8);
+    (void)hosts.read(0, 1, 6, back);
+    (void)hosts.write(1, 0, 6, back); // its train carries the acknowledgement
+    while (hosts.step()) {
+    }
+    BOOST_TEST(write.finished);
+    BOOST_TEST(!hosts.engine(1).owes_acknowledgement());
+    hosts.settle();
+    return may_wait;
+  };
+  BOOST_TEST(may_wait_behind(0));
+  BOOST_TEST(may_wait_behind(8));
+  BOOST_TEST(may_wait_behind(1024));
+  BOOST_TEST(!may_wait_behind(1025));
+}
+
+BOOST_AUTO_TEST_CASE(acknowledgements_of_many_short_messages_do_not_wait) {
+  Hosts hosts({0, 1});
+  hosts.settle();
+  Bytes out(8);
+  int trains = 0;
+  for (; trains < 100 && (trains == 0 || hosts.engine(1).acknowledgements_may_wait()); ++trains) {
+    (void)hosts.write(0, 1, 5, out);
+    while (hosts.step()) {
+    }
+  }
+  BOOST_TEST(trains == 16);
+  hosts.settle();
+}
+
 // A train's header may be here long before its payload: that is not yet received.
 BOOST_AUTO_TEST_CASE(half_a_train_is_not_acknowledged) {
   Hosts hosts({0, 1});
