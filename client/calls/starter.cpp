@@ -10,7 +10,6 @@
 namespace parc::client {
 namespace {
 
-
 // The flags of parc.h are bits of MessageFlags.
 constexpr MessageFlags flags_of(unsigned flags) {
   return static_cast<MessageFlags>(flags);
@@ -356,7 +355,8 @@ bool Starter::may_be_let_go(const Message& message) const {
 
 Result<void> Starter::locate_write(Message& message) {
   message.loose = may_be_let_go(message);
-  if (message.length == 0 || (message.length <= protocol::max_unawaited && locate_short_write(message))) return success();
+  if (message.length == 0 || (message.length <= protocol::max_unawaited && locate_short_write(message)))
+    return success();
   if (std::ranges::all_of(message.pieces, [this](const iovec& piece) { return in_arena(piece); })) {
     message.loose = false;
     return name_directly(message);
