@@ -9,6 +9,8 @@ namespace {
 
 constexpr std::uint32_t samples_both_ways = 16; // since bytes came as well as went
 constexpr std::uint64_t forgetting = 64;        // samples
+constexpr std::uint32_t samples_of_rate = 32;
+constexpr std::uint32_t shortest_paced_us = 1000; // round trip
 constexpr std::uint64_t longest_train = 1u << 30, largest_product_kib = 1u << 20;
 
 // Half a millisecond, but no more headers than are worth it.
@@ -18,6 +20,23 @@ std::uint64_t train_of(std::uint64_t millisecond) {
 }
 
 } // namespace
+
+// Where both ways are full, acknowledgements wait behind data and come in clumps. What is sent at once for a
+// clump fills the queue at the slowest place, and the acknowledgements of the other side wait behind that:
+// the two take turns, and each way is idle for a part of the time. What leaves a little faster than the path
+// is stays even. Not while the rate still grows, as at the begin of a connection, nor for one of several
+// streams, of which each knows its own share alone.
+std::uint64_t PathGauge::pace(const PathSample& sample) {
+  if (++samples_ == samples_of_rate) {
+    samples_ = 0;
+    fastest_before_ = std::exchange(fastest_, 0);
+  }
+  fastest_ = std::max(fastest_, sample.delivery_rate);
+  const bool grows = fastest_ > fastest_before_ + fastest_before_ / 4;
+  if (both_ways_ == 0 || grows || sample.streams != 1 || sample.min_rtt_us < shortest_paced_us) return 0;
+  const std::uint64_t rate = std::max(fastest_, fastest_before_);
+  return rate + rate / 4;
+}
 
 bool PathGauge::take(const PathSample& sample) {
   // What there was to send limits most samples: those show how fast the path is only when they are faster.
@@ -45,6 +64,7 @@ bool PathGauge::take(const PathSample& sample) {
   const std::uint64_t one_way = product + product / 2 + 2 * varies + millisecond / 4 * 3;
   const std::uint64_t flight = both_ways_ != 0 ? 2 * one_way + 8 * millisecond : one_way;
   limits_.flight = std::max(flight, least_flight / sample.streams);
+  limits_.pace = pace(sample);
   return true;
 }
 

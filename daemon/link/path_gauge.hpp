@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // From what TCP says of a path now and then: how long a train should be, how much may wait unsent in the
-// socket, and how much may be under way. About a millisecond of the path each, and what it holds: so that
-// order among messages is decided here and not in the socket, and a small message waits for that and not for
-// a full queue. Pure: no clock, no socket.
+// socket, how much may be under way, and how fast it may leave. About a millisecond of the path each, and
+// what it holds: so that order among messages is decided here and not in the socket, and a small message
+// waits for that and not for a full queue. Pure: no clock, no socket.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +23,7 @@ struct PathLimits {
   std::uint32_t delay_product_kib = 0; // bandwidth times delay
   std::uint32_t unsent = 0;            // bytes in the socket
   std::uint64_t flight = 0;            // bytes not acknowledged
+  std::uint64_t pace = 0;              // bytes per second; 0: no limit
 };
 
 class PathGauge {
@@ -36,10 +37,15 @@ public:
   [[nodiscard]] const PathLimits& limits() const { return limits_; }
 
 private:
+  [[nodiscard]] std::uint64_t pace(const PathSample& sample);
+
   PathLimits limits_;
   std::uint64_t delivery_rate_ = 0;
   std::uint64_t bytes_in_ = 0;
   std::uint32_t both_ways_ = 0; // samples for which the way back counts as full
+  // The highest rates of two rows of samples, of which this one has so many.
+  std::uint64_t fastest_ = 0, fastest_before_ = 0;
+  std::uint32_t samples_ = 0;
 };
 
 } // namespace parc::daemon

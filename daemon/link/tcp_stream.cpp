@@ -99,6 +99,9 @@ void TcpStream::limit(const PathLimits& limits) {
     set(socket(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, low_water_);
   }
   limit_flight(limits.flight);
+  if (limits.pace == std::exchange(pace_, limits.pace)) return;
+  const std::uint64_t most = limits.pace != 0 ? limits.pace : ~std::uint64_t{0};
+  set(socket(), SOL_SOCKET, SO_MAX_PACING_RATE, most);
 }
 
 void TcpStream::choose_congestion() {
@@ -112,8 +115,7 @@ void TcpStream::choose_congestion() {
 }
 
 // What is under way beyond what the path holds waits in the network's queues, and small messages wait behind
-// it. So the send buffer, which bounds what is not acknowledged, follows the path. It does not where the way
-// back is full too: acknowledgements then wait there and come in clumps, and a limit costs throughput.
+// it. So the send buffer, which bounds what is not acknowledged, follows the path.
 void TcpStream::limit_flight(std::uint64_t bytes) {
   if (!limits_flight_ || !differs(bytes, flight_)) return;
   flight_ = bytes;

@@ -24,6 +24,7 @@ private:
   bool acknowledges_at_once_;
   std::uint32_t low_water_ = 0; // TCP_NOTSENT_LOWAT
   std::uint64_t flight_ = 0;    // how much may be unacknowledged
+  std::uint64_t pace_ = 0;      // SO_MAX_PACING_RATE; 0: none
 };
 
 // What a TCP socket that listens or dials is set to; those that come in inherit it, but for what

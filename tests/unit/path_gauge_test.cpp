@@ -86,6 +86,47 @@ BOOST_AUTO_TEST_CASE(more_is_under_way_while_bytes_go_both_ways) {
   BOOST_TEST(gauge.limits().flight == one_way);
 }
 
+// A quarter faster than the path is.
+BOOST_AUTO_TEST_CASE(what_goes_both_ways_leaves_evenly) {
+  const auto pace_after = [](PathSample sample, int samples, bool both_ways = true) {
+    PathGauge gauge;
+    for (int i = 0; i < samples; ++i) {
+      if (both_ways) sample.bytes_in += PathGauge::sample_every;
+      gauge.take(sample);
+    }
+    return gauge.limits().pace;
+  };
+  constexpr std::uint64_t faster = wan_rate + wan_rate / 4;
+  BOOST_TEST(pace_after(wan(), 31) == 0u); // the rate may still grow
+  BOOST_TEST(pace_after(wan(), 32) == faster);
+  BOOST_TEST(pace_after(wan(), 200) == faster);
+  BOOST_TEST(pace_after(wan(), 200, false) == 0u);
+  PathSample one_of_two = wan(), near = wan();
+  one_of_two.streams = 2;
+  near.min_rtt_us = 200;
+  BOOST_TEST(pace_after(one_of_two, 200) == 0u);
+  BOOST_TEST(pace_after(near, 200) == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_rate_that_grows_is_not_held_back) {
+  PathGauge gauge;
+  PathSample sample = wan();
+  const auto take = [&](int samples) {
+    for (int i = 0; i < samples; ++i) {
+      sample.bytes_in += PathGauge::sample_every;
+      gauge.take(sample);
+    }
+    return gauge.limits().pace;
+  };
+  (void)take(64);
+  sample.delivery_rate = 2 * wan_rate;
+  BOOST_TEST(take(1) == 0u);
+  BOOST_TEST(take(64) == 2 * wan_rate + wan_rate / 2);
+  sample.delivery_rate = wan_rate / 2; // such as slow samples
+  BOOST_TEST(take(1) == 2 * wan_rate + wan_rate / 2);
+  BOOST_TEST(take(64) == wan_rate / 2 + wan_rate / 8);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace parc::daemon
