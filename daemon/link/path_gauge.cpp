@@ -24,15 +24,18 @@ std::uint64_t train_of(std::uint64_t millisecond) {
 // Where both ways are full, acknowledgements wait behind data and come in clumps. What is sent at once for a
 // clump fills the queue at the slowest place, and the acknowledgements of the other side wait behind that:
 // the two take turns, and each way is idle for a part of the time. What leaves a little faster than the path
-// is stays even. Not while the rate still grows, as at the begin of a connection, nor for one of several
-// streams, of which each knows its own share alone.
+// is stays even. Not while the rate still grows, as at the begin of a connection; nor where no more goes at a
+// time than the path holds, of which the rate shows less than the path takes; nor for one of several streams,
+// of which each knows its own share alone.
 std::uint64_t PathGauge::pace(const PathSample& sample) {
   if (++samples_ == samples_of_rate) {
-    samples_ = 0;
-    fastest_before_ = std::exchange(fastest_, 0);
+    const bool shows = longest_ >= 2 * (fastest_ * sample.min_rtt_us / 1'000'000);
+    fastest_before_ = shows ? fastest_ : 0;
+    fastest_ = longest_ = samples_ = 0;
   }
   fastest_ = std::max(fastest_, sample.delivery_rate);
-  const bool grows = fastest_ > fastest_before_ + fastest_before_ / 4;
+  longest_ = std::max(longest_, sample.unbroken);
+  const bool grows = fastest_ > fastest_before_ + fastest_before_ / 4; // or the rate is not known
   if (both_ways_ == 0 || grows || sample.streams != 1 || sample.min_rtt_us < shortest_paced_us) return 0;
   const std::uint64_t rate = std::max(fastest_, fastest_before_);
   return rate + rate / 4;

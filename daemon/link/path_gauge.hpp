@@ -15,6 +15,7 @@ struct PathSample {                 // as in tcp_info
   std::uint32_t min_rtt_us = 0;
   std::uint32_t rtt_variation_us = 0;
   std::uint64_t bytes_in = 0; // since the connection began
+  std::uint64_t unbroken = 0; // bytes that went since there was last nothing more to send
   unsigned streams = 1;       // that share the path
 };
 
@@ -43,8 +44,9 @@ private:
   std::uint64_t delivery_rate_ = 0;
   std::uint64_t bytes_in_ = 0;
   std::uint32_t both_ways_ = 0; // samples for which the way back counts as full
-  // The highest rates of two rows of samples, of which this one has so many.
-  std::uint64_t fastest_ = 0, fastest_before_ = 0;
+  // The highest rates of two rows of samples, the one before and this one, which has so many, and most of
+  // what went unbroken in this one.
+  std::uint64_t fastest_ = 0, fastest_before_ = 0, longest_ = 0;
   std::uint32_t samples_ = 0;
 };
 

@@ -87,10 +87,14 @@ void PeerLink::resumed() {
 std::uint64_t PeerLink::write() {
   if (!open() || !stream_->writable()) return 0;
   std::uint64_t moved = 0;
+  bool all = false;
   const std::uint64_t most = bytes_a_turn();
   while (moved < most && stream_->writable()) {
     const std::span<const iovec> iovecs = engine_.plan_write(index_, subflow_);
-    if (iovecs.empty() && !stream_->holds()) break;
+    if (iovecs.empty() && !stream_->holds()) {
+      all = true;
+      break;
+    }
     const Transfer sent = stream_->write(iovecs);
     if (sent.status == Transfer::Status::would_block) break;
     if (sent.status != Transfer::Status::moved) {
@@ -103,7 +107,9 @@ std::uint64_t PeerLink::write() {
   if (moved != 0) session_.sent();
   if (!stream_->writable()) session_.stalled();
   bytes_to_measure_ += moved;
+  unbroken_ += moved;
   if (bytes_to_measure_ >= PathGauge::sample_every) measure_path();
+  if (all) unbroken_ = 0;
   if (moved != 0 && times_trains_) time_trains();
   return moved;
 }
@@ -127,6 +133,7 @@ void PeerLink::measure_path() {
   if (!report) return;
   take(*report);
   report->sample.bytes_in = bytes_heard_;
+  report->sample.unbroken = unbroken_;
   if (gauge(report->sample)) stream_->limit(gauge_.limits());
 }
 

@@ -90,7 +90,7 @@ private:
   std::uint32_t rtt_us_ = 0, lowest_rtt_us_ = 0; // 0: not measured yet
   bool held_up_ = true;
   std::uint64_t bytes_heard_ = 0;
-  std::uint64_t bytes_to_measure_ = 0;
+  std::uint64_t bytes_to_measure_ = 0, unbroken_ = 0; // PathSample
   PathGauge gauge_;
   const bool times_trains_; // its stream knows nothing of the path
   TrainTimer timer_;

@@ -97,13 +97,20 @@ BOOST_AUTO_TEST_CASE(what_goes_both_ways_leaves_evenly) {
     return gauge.limits().pace;
   };
   constexpr std::uint64_t faster = wan_rate + wan_rate / 4;
-  BOOST_TEST(pace_after(wan(), 31) == 0u); // the rate may still grow
-  BOOST_TEST(pace_after(wan(), 32) == faster);
-  BOOST_TEST(pace_after(wan(), 200) == faster);
-  BOOST_TEST(pace_after(wan(), 200, false) == 0u);
-  PathSample one_of_two = wan(), near = wan();
+  PathSample endless = wan();
+  endless.unbroken = 10'000'000;
+  BOOST_TEST(pace_after(endless, 31) == 0u); // the rate may still grow
+  BOOST_TEST(pace_after(endless, 32) == faster);
+  BOOST_TEST(pace_after(endless, 200) == faster);
+  BOOST_TEST(pace_after(endless, 200, false) == 0u);
+  PathSample one_of_two = endless, near = endless;
   one_of_two.streams = 2;
   near.min_rtt_us = 200;
+  PathSample little = endless; // at a time
+  little.unbroken = 499'999;
+  BOOST_TEST(pace_after(little, 200) == 0u);
+  little.unbroken = 500'000;
+  BOOST_TEST(pace_after(little, 200) == faster);
   BOOST_TEST(pace_after(one_of_two, 200) == 0u);
   BOOST_TEST(pace_after(near, 200) == 0u);
 }
@@ -111,6 +118,7 @@ BOOST_AUTO_TEST_CASE(what_goes_both_ways_leaves_evenly) {
 BOOST_AUTO_TEST_CASE(a_rate_that_grows_is_not_held_back) {
   PathGauge gauge;
   PathSample sample = wan();
+  sample.unbroken = 10'000'000;
   const auto take = [&](int samples) {
     for (int i = 0; i < samples; ++i) {
       sample.bytes_in += PathGauge::sample_every;
