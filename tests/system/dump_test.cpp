@@ -180,8 +180,9 @@ BOOST_AUTO_TEST_CASE(programs_that_joined_by_themselves) {
                                     "--pdeathsig", "TERM", hang, "cycle"}));
   BOOST_TEST(eventually([&] {
                const Json ranks = hosts.status()["sessions"];
-               return ranks.size() == 2 &&
-                      std::ranges::all_of(ranks, [](const Json& each) { return each["resting"] == true; });
+               return ranks.size() == 2 && std::ranges::all_of(ranks, [](const Json& each) {
+                        return each["resting"] == true && !each["unfinished"].empty(); // else it still joins
+                      });
              }),
              hosts.status().dump());
   const Json seen = dump_of(hosts, 0);
@@ -192,6 +193,7 @@ BOOST_AUTO_TEST_CASE(programs_that_joined_by_themselves) {
   for (const Json& each : seen["ranks"]) {
     BOOST_TEST(each["host"] == "a");
     BOOST_TEST(each["program"] == "hang");
+    BOOST_TEST_REQUIRE(each["unfinished"].size() == 1u);
     BOOST_TEST(each["unfinished"][0]["tag"] == 7);
     const Json alone = dump_of(hosts, 0, each["job"]);
     BOOST_REQUIRE(alone["ranks"].size() == 1U);
